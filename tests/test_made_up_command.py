@@ -7,23 +7,12 @@ from pathlib import Path
 import pytest
 from made_up import Edits, committed, run_all
 
-ARGUMENTS = '''"""Count the devices of a job.
+HELP = """\
+Count the devices of a job.
 
 Examples:
   trainc devices jobs/llm.yaml
 """
-
-from __future__ import annotations
-
-from argparse import ArgumentParser
-
-from trainc.api.arguments import command
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the job."""
-    command.add_job(parser)
-'''
 COMMAND = '''"""What `trainc devices` does."""
 
 from __future__ import annotations
@@ -45,7 +34,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 FOLDER = "compiler/trainc/features/authoring/devices"
 FEATURE: Edits = {
     f"{FOLDER}/__init__.py": '"""Devices, counted."""\n',
-    f"{FOLDER}/arguments.py": ARGUMENTS,
+    f"{FOLDER}/arguments.txt": HELP,
+    f"{FOLDER}/arguments.json": '["job"]\n',
     f"{FOLDER}/command.py": COMMAND,
     f"{FOLDER}/codes.txt": "lint info\n  NoDevices\n",
     f"{FOLDER}/rules/NoDevices.md": "# NoDevices\n\nThe job requests no device.\n",

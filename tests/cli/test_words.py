@@ -57,7 +57,7 @@ LEFT = [
 def read(line: str) -> object:
     name, *words = [word.strip("'") for word in line.split()]
     command = next(command for command in COMMANDS if command.name == name)
-    return plain_arguments(command.load_arguments(), words)
+    return plain_arguments(command, words)
 
 
 @pytest.mark.parametrize("line", PLAIN)
@@ -78,5 +78,5 @@ def test_words_that_argparse_may_refuse_or_read_otherwise_are_left_to_it(line: s
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_a_command_without_words_is_read_alike_or_left(command) -> None:  # type: ignore[no-untyped-def]
-    found = plain_arguments(command.load_arguments(), [])
+    found = plain_arguments(command, [])
     assert found is None or found == parse_arguments(build_parser(command), [])

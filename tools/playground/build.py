@@ -139,8 +139,9 @@ def _of_wheel(wheel: Path) -> Iterator[tuple[str, bytes]]:
             _, _, below = name.removeprefix("trainc/features/").partition("/")
             folder, _, rest = below.partition("/")
             is_needed = not name.startswith("trainc/features/") or not rest or folder in FEATURES
-            is_about_codes = rest.startswith("rules/") or rest in ("__init__.py", "codes.txt", "arguments.py")
-            if ".dist-info/" not in name and (is_needed or is_about_codes):
+            is_about_codes = rest.startswith("rules/") or rest in ("__init__.py", "codes.txt")
+            is_about_words = rest in ("arguments.txt", "arguments.json")
+            if ".dist-info/" not in name and (is_needed or is_about_codes or is_about_words):
                 yield name, archive.read(name)
 
 

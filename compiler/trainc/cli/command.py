@@ -1,7 +1,6 @@
 """What a command is, which there are, and how the words of each are read: the table of contents of the command line.
 
-A command is one module, or two: what its help says and the words that it takes, and what it does, which is imported when
-the words are right.
+What its help says and the words that it takes are files; the module with what it does is imported when the words are right.
 """
 
 from __future__ import annotations
@@ -13,18 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 
-from trainc.features import Feature, features
+from trainc.features import features
 from trainc.options import SETTINGS, Limits, Setting
 from trainc.startup.records import dataclass, fields
+from trainc.startup.shipped import read_data, read_text
 from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, TypeVar, cast
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-
-    class ArgumentsModule(Protocol):
-        """What a command takes; its docstring is the text of `--help`."""
-
-        add_arguments: Callable[[ArgumentParser], None]
 
     class CommandModule(Protocol):
         """What a command does."""
@@ -161,16 +156,16 @@ class UsageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: its name, its line in the overview and the group in which that stands, and its modules.
+    """A command: its name, its line in the overview and the group in which that stands, and the module of what it does.
 
-    `arguments` is the module with its help and its arguments, if these are not in `module`.
+    `declared` is the path, but for their ending, of the text of its help and of the rows of what it takes.
     """
 
     name: str
     summary: str
     group: str
     module: str
-    arguments: str = ""
+    declared: str
 
     def load(self) -> CommandModule:
         """Import what the command does."""
@@ -178,11 +173,13 @@ class Command:
 
         return cast("CommandModule", import_module(self.module))
 
-    def load_arguments(self) -> ArgumentsModule:
-        """Import what the command takes."""
-        from importlib import import_module
+    def help_text(self) -> str:
+        """Return what the help says above and below the arguments."""
+        return read_text(__file__, f"{self.declared}.txt").strip()
 
-        return cast("ArgumentsModule", import_module(self.arguments or self.module))
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add what the command takes."""
+        _add_rows(parser, read_data(__file__, f"{self.declared}.json"))
 
 
 # The groups of the overview, in the order in which people meet them.
@@ -195,32 +192,28 @@ GROUPS = {
 }
 
 
-def _core_command(name: str, summary: str, group: str) -> Command:
-    return Command(name, summary, group, f"trainc.cli.{name}", f"trainc.cli.arguments.{name}")
-
-
-def _feature_command(feature: Feature) -> Command:
-    folder = feature.package
-    return Command(feature.command, feature.summary, feature.group, f"{folder}.command", f"{folder}.arguments")
-
-
 _CORE_COMMANDS = (
-    _core_command("check", "validate and lint without writing anything", "write"),
-    _core_command("build", "compile TrainJobs into manifests", "write"),
-    _core_command("runtimes", "list or show the built-in runtimes", "write"),
-    _core_command("explain", "show which file, patch or plugin set each output field", "look"),
-    Command("rule", "explain a diagnostic code", "look", "trainc.cli.rule"),
-    _core_command("schema", "print the JSON Schema of TrainJobs and runtimes for editors", "tools"),
-    Command("completion", "print a shell completion script", "tools", "trainc.cli.completion"),
-    Command("help", "show help for a command or topic", "tools", "trainc.cli.help"),
-    Command("version", "print the version and the upstream releases it follows", "tools", "trainc.cli.version"),
+    ("check", "validate and lint without writing anything", "write"),
+    ("build", "compile TrainJobs into manifests", "write"),
+    ("runtimes", "list or show the built-in runtimes", "write"),
+    ("explain", "show which file, patch or plugin set each output field", "look"),
+    ("rule", "explain a diagnostic code", "look"),
+    ("schema", "print the JSON Schema of TrainJobs and runtimes for editors", "tools"),
+    ("completion", "print a shell completion script", "tools"),
+    ("help", "show help for a command or topic", "tools"),
+    ("version", "print the version and the upstream releases it follows", "tools"),
 )
-_FEATURE_COMMANDS = (_feature_command(feature) for feature in features() if feature.command)
+_ALL_COMMANDS = [Command(*row, f"trainc.cli.{row[0]}", f"arguments/{row[0]}") for row in _CORE_COMMANDS]
+_ALL_COMMANDS += [
+    Command(one.command, one.summary, one.group, f"{one.package}.command", os.path.join(one.folder, "arguments"))
+    for one in features()
+    if one.command
+]
 # As one meets them: a job is written before it is checked. The others keep their order, by group.
 _FIRST = ("new", "check", "build", "init")
 COMMANDS = tuple(
     sorted(
-        (*_CORE_COMMANDS, *_FEATURE_COMMANDS),
+        _ALL_COMMANDS,
         key=lambda c: (list(GROUPS).index(c.group), _FIRST.index(c.name) if c.name in _FIRST else len(_FIRST)),
     )
 )
@@ -239,7 +232,7 @@ def arguments_of(name: str, command_line: Sequence[str]) -> Arguments:
 
     command = next(command for command in COMMANDS if command.name == name)
     asks_for_help = "-h" in command_line or "--help" in command_line
-    plain = None if asks_for_help else plain_arguments(command.load_arguments(), command_line)
+    plain = None if asks_for_help else plain_arguments(command, command_line)
     if plain is not None:
         return plain
     from trainc.cli.parser import build_parser, parse_arguments
@@ -247,11 +240,50 @@ def arguments_of(name: str, command_line: Sequence[str]) -> Arguments:
     return parse_arguments(build_parser(command), command_line)
 
 
+# The rows of arguments, in JSON beside what a command does: a row has the words of argparse's `add_argument`, a group has
+# rows, and a word stands for arguments that several commands take. A word that begins with `trainc.` names what is meant.
+
+
+def _add_rows(parser: Any, rows: Sequence[Any]) -> None:
+    for row in rows:
+        if isinstance(row, str):
+            (_named(row) if row.startswith(_OWN) else _IN_COMMON[row])(parser)
+        elif "group" in row:
+            _add_rows(parser.add_argument_group(row["group"]), row["arguments"])
+        elif "exclusive" in row:
+            _add_rows(parser.add_mutually_exclusive_group(), row["exclusive"])
+        else:
+            words = {
+                key: _named(value) if key != "type" and isinstance(value, str) and value.startswith(_OWN) else value
+                for key, value in row.items()
+            }
+            if "type" in row:
+                words["type"] = int if row["type"] == "int" else _reader(row["type"])
+            parser.add_argument(*words.pop("flags").split(), **words)
+
+
+def _named(target: str) -> Any:
+    from importlib import import_module
+
+    module, _, name = target.rpartition(".")
+    return getattr(import_module(module), name)
+
+
+def _reader(target: str) -> Callable[[str], Any]:
+    """Return what reads a word, which is imported when there is one."""
+
+    def read(text: str) -> Any:
+        return _named(target)(text)
+
+    return read
+
+
 # Arguments that several commands take, in the groups in which help shows them.
 #
 # An argument that is not given is None, so that trainc.yaml can speak for it; settings.py puts the two together.
 
 
+_OWN = "trainc."
 _OUTSIDE = "allow_outside"
 
 
@@ -410,3 +442,16 @@ def _positive(text: str) -> int:
 
         raise ArgumentTypeError(f"{text!r} is not a positive integer")
     return int(text)
+
+
+_IN_COMMON: dict[str, Callable[[Any], None]] = {
+    "input": add_input,
+    "input without PATH": lambda parser: add_input(parser, paths=False),
+    "job": add_job,
+    "shaping": add_shaping,
+    "limits": add_limits,
+    "reporting": add_reporting,
+    "strict reporting": lambda parser: add_reporting(parser, strict=True),
+    "color": add_color,
+    "release": lambda parser: add_release(parser.add_argument),
+}

@@ -1,11 +1,4 @@
-"""Print a shell completion script for trainc.
-
-Examples:
-  trainc completion bash > ~/.local/share/bash-completion/completions/trainc
-  trainc completion zsh > ~/.zfunc/_trainc          (a folder in $fpath)
-  trainc completion fish > ~/.config/fish/completions/trainc.fish
-  trainc completion powershell >> $PROFILE
-"""
+"""What `trainc completion` does."""
 
 from __future__ import annotations
 
@@ -21,13 +14,8 @@ from trainc.startup.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
+
 # The completion scripts, in shells/, are the same for every version: each asks `trainc __complete` for the candidates.
-_SHELLS = ("bash", "zsh", "fish", "powershell")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the shell argument."""
-    parser.add_argument("shell", choices=_SHELLS)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

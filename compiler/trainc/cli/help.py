@@ -1,11 +1,4 @@
-"""Show the commands and topics, the help of one command, or one topic.
-
-Examples:
-  trainc help
-  trainc help build
-  trainc help sync-options
-  trainc help --man > ~/.local/share/man/man1/trainc.1
-"""
+"""What `trainc help` does."""
 
 from __future__ import annotations
 
@@ -25,11 +18,6 @@ from trainc.cli.command import (
 )
 
 # The topics of `trainc help`: what concerns several commands, and options that are rarely given.
-from trainc.startup.typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser
-
 
 # The commands of the first screen, as one meets them.
 _USUAL = ("new", "check", "build", "diff", "explain", "graph", "fits", "report", "rule", "init")
@@ -90,12 +78,6 @@ def _other_words(section: str) -> dict[str, str]:
 
     rows = read_sections(__file__, "other_words.txt")[section]
     return {word: meaning for words, meaning in rows for word in words.split()}
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the argument for a command or topic."""
-    parser.add_argument("topic", metavar="TOPIC", nargs="?", help="a command or a topic")
-    parser.add_argument("--man", action="store_true", help="print all of it as a manual page for man")
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

@@ -40,9 +40,8 @@ class _Parser(ArgumentParser):
 
 
 def build_parser(command: Command) -> ArgumentParser:
-    """Build a parser whose help is the module docstring: the first paragraph as description, the rest as examples."""
-    module = command.load_arguments()
-    head, _, examples = (module.__doc__ or "").strip().partition("\n\n")
+    """Build a parser with the help of a command: the first paragraph as description, the rest as examples."""
+    head, _, examples = command.help_text().partition("\n\n")
     parser = _Parser(
         prog=f"trainc {command.name}",
         description=head,
@@ -52,7 +51,7 @@ def build_parser(command: Command) -> ArgumentParser:
         add_help=False,
     )
     parser.add_argument("-h", "--help", action="help", help="show this help")
-    module.add_arguments(parser)
+    command.add_arguments(parser)
     # The full usage line of most commands takes ten lines; --help lists the options in groups instead.
     parser.usage = " ".join((parser.prog, "[OPTION ...]", *_positionals(parser)))
     return parser

@@ -1,27 +1,10 @@
-"""Explain a diagnostic code: what is wrong, why it matters, and how to fix it.
-
-Examples:
-  trainc rule UnknownField
-  trainc rule --all
-"""
+"""What `trainc rule` does."""
 
 from __future__ import annotations
-
-from trainc.startup.typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser
-
 
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.findings.codes import codes, codes_of_plugins, current_code, page, summary_of
 from trainc.findings.text import did_you_mean
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the code argument and --all."""
-    parser.add_argument("code", metavar="CODE", nargs="?", help="the code in brackets in a diagnostic")
-    parser.add_argument("--all", action="store_true", help="list all codes")
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

@@ -1,28 +1,10 @@
-"""Print the version of trainc and the upstream releases that it follows.
-
-Examples:
-  trainc version
-  trainc version --verbose
-"""
+"""What `trainc version` does."""
 
 from __future__ import annotations
 
 from trainc import __version__
 from trainc.cli.command import Arguments, Status, Streams
-from trainc.startup.typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the level of detail."""
-    parser.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="also list the differences from the controllers, and what upstream says about each",
-    )
+from trainc.startup.typing import Any
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

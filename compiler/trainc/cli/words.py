@@ -1,6 +1,6 @@
 """Read the words of a command without argparse, which takes as long to import and set up as forty modules of trainc.
 
-A command declares its arguments once, in `add_arguments`. Words that are not understood in full, be they wrong, unusual or
+A command declares its arguments once, in rows. Words that are not understood in full, be they wrong, unusual or
 a call for help, are for argparse and the same declaration.
 """
 
@@ -12,7 +12,7 @@ from trainc.cli.command import Arguments
 from trainc.startup.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainc.cli.command import ArgumentsModule
+    from trainc.cli.command import Command
 
 _UNDERSTOOD = {"action", "choices", "default", "dest", "help", "metavar", "nargs", "type"}
 # The numbers of words that the argument without a name takes, by its `nargs`.
@@ -28,11 +28,11 @@ class NotPlainError(Exception):
     """argparse has to read it."""
 
 
-def plain_arguments(module: ArgumentsModule, words: Sequence[str]) -> Arguments | None:
+def plain_arguments(command: Command, words: Sequence[str]) -> Arguments | None:
     """Return what argparse would make of the words, or None if it has to be asked."""
     declared: Any = _Declared()
     try:
-        module.add_arguments(declared)
+        command.add_arguments(declared)
         return Arguments(**declared.values_of(words))
     except NotPlainError:
         return None

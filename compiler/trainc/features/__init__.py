@@ -6,7 +6,8 @@ try jobs, migration/ brings jobs of older APIs over.
 To delete a feature, delete its folder, its folder in tests/features, and its section. A feature imports `trainc.api` and
 itself. What it adds to the rest is found here by name, and imported when it is used:
 
-- `command`: a command: what its help says and what it takes is in `arguments.py` of the folder, what it does in `command.py`.
+- `command`: a command: what its help says is in `arguments.txt` of the folder, what it takes in `arguments.json`, and what it
+  does in `command.py`.
 - `public`: names of the package `trainc`, each with the module of the folder that defines it.
 - Its diagnostic codes, if it has any, are in `codes.txt` of the folder, with a page of each in `rules/`.
 - `kinds`: kinds of documents of trainc's own, each with its record, as `module.name` in the folder.

@@ -82,3 +82,13 @@ def is_chosen(choices: Iterable[str], namespace: str, name: str) -> bool:
     """Return whether a job is among names, NAMESPACE/NAME, globs or `all`."""
     full = qualified(namespace, name)
     return any(choice == EVERY or matches(full if "/" in choice else name, choice) for choice in choices)
+
+
+def read_wave(text: str) -> Wave:
+    """Read how much a wave of a roll-out takes at most."""
+    number = text.lower().removesuffix("gpus").removesuffix("gpu").strip()
+    if not number.isascii() or not number.isdecimal() or not int(number):
+        from argparse import ArgumentTypeError
+
+        raise ArgumentTypeError("write a number of GPUs, such as 64gpus")
+    return Wave(int(number))

@@ -10,9 +10,9 @@ from lsprotocol import types
 from pygls.workspace import Workspace
 
 from fuzz.targets.commands import _folder
-from trainc.cli.command import Arguments
+from trainc.cli.command import COMMANDS, Arguments
 from trainc.cli.parser import parse_arguments
-from trainc.features.authoring.lsp import arguments as lsp_arguments, command as lsp, server as serving
+from trainc.features.authoring.lsp import command as lsp, server as serving
 
 PATH = "jobs/other.yaml"
 
@@ -47,7 +47,7 @@ def _server() -> tuple[serving.Server, str]:
 
     root = os.path.realpath(_folder())
     parser = ArgumentParser()
-    lsp_arguments.add_arguments(parser)
+    next(command for command in COMMANDS if command.name == "lsp").add_arguments(parser)
     arguments = parse_arguments(parser, [])
     assert isinstance(arguments, Arguments)
     server = serving.make_server(lambda folder, alone: lsp._workspace(arguments, folder, alone))  # noqa: SLF001

@@ -1,15 +1,4 @@
-"""List the runtimes of the repository and the built-in ones, or show one.
-
-The repository's are those that trainc.yaml reads, with their images, GPUs per
-pod, and the number of jobs that use them. A TrainJob uses a built-in runtime if
-no other ClusterTrainingRuntime has that name. Runtimes differ between Trainer
-releases, mostly in their images; the default is the newest release.
-
-Examples:
-  trainc runtimes list
-  trainc runtimes list --release 2.1
-  trainc runtimes show torch-distributed > runtimes/torch-distributed.yaml
-"""
+"""The actions of `trainc runtimes`."""
 
 from __future__ import annotations
 
@@ -22,7 +11,7 @@ if TYPE_CHECKING:
 from trainc.cli.command import add_configuration, add_release
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_actions(parser: ArgumentParser) -> None:
     """Add `list` and `show`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     parser.set_defaults(action="list", release=None, config=None)

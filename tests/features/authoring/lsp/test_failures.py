@@ -13,8 +13,9 @@ from lsprotocol import types
 from pygls.workspace import Workspace
 
 from trainc.api.arguments import Arguments
+from trainc.cli.command import COMMANDS
 from trainc.cli.parser import parse_arguments
-from trainc.features.authoring.lsp import arguments as lsp_arguments, command, fixes, hovering, server
+from trainc.features.authoring.lsp import command, fixes, hovering, server
 
 PLACE = types.Position(10, 6)
 
@@ -27,7 +28,7 @@ def uri(tmp_path: Path) -> str:
 @pytest.fixture
 def published(tmp_path: Path, uri: str) -> tuple[server.Server, list[types.PublishDiagnosticsParams]]:
     parser = ArgumentParser()
-    lsp_arguments.add_arguments(parser)
+    next(one for one in COMMANDS if one.name == "lsp").add_arguments(parser)
     arguments = parse_arguments(parser, ["--release", "2.3"])
     assert isinstance(arguments, Arguments)
     made = server.make_server(lambda root, alone: command._workspace(arguments, root, alone))
