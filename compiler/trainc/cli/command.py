@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from types import SimpleNamespace
 
 from trainc.features import features
@@ -179,7 +180,7 @@ class Command:
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add what the command takes."""
-        _add_rows(parser, read_data(__file__, f"{self.declared}.json"))
+        add_rows(parser, read_data(__file__, f"{self.declared}.json"))
 
 
 # The groups of the overview, in the order in which people meet them.
@@ -240,18 +241,32 @@ def arguments_of(name: str, command_line: Sequence[str]) -> Arguments:
     return parse_arguments(build_parser(command), command_line)
 
 
-# The rows of arguments, in JSON beside what a command does: a row has the words of argparse's `add_argument`, a group has
-# rows, and a word stands for arguments that several commands take. A word that begins with `trainc.` names what is meant.
+# The rows of arguments, in JSON beside what a command does. A row has the words of argparse's `add_argument`, or it is a
+# group of rows; a word stands for arguments that several commands take: rows of arguments/in_common.json, or what is made
+# here of the compile options and limits. A value that begins with `trainc.` names what is meant.
+#
+# An argument that is not given is None, so that trainc.yaml can speak for it; settings.py puts the two together.
 
 
-def _add_rows(parser: Any, rows: Sequence[Any]) -> None:
+def add_rows(parser: Any, rows: Sequence[Any]) -> None:
+    """Add what rows say, in the groups in which help shows them."""
     for row in rows:
         if isinstance(row, str):
-            (_named(row) if row.startswith(_OWN) else _IN_COMMON[row])(parser)
+            add_in_common(parser, row)
         elif "group" in row:
-            _add_rows(parser.add_argument_group(row["group"]), row["arguments"])
+            add_rows(parser.add_argument_group(row["group"]), row["arguments"])
+        elif "topic" in row:  # Options that `trainc help TOPIC` explains and that the command's own help omits.
+            group = parser.add_argument_group(f"{row['topic']} options")
+            group.topic = row["topic"]
+            add_rows(group, row["arguments"])
         elif "exclusive" in row:
-            _add_rows(parser.add_mutually_exclusive_group(), row["exclusive"])
+            add_rows(parser.add_mutually_exclusive_group(), row["exclusive"])
+        elif "actions" in row:
+            actions = parser.add_subparsers(dest="action", metavar="ACTION")
+            parser.set_defaults(**row["defaults"])
+            for name, action in row["actions"].items():
+                looks = {"formatter_class": parser.formatter_class, "allow_abbrev": False}
+                add_rows(actions.add_parser(name, help=action["help"], **looks), action["arguments"])
         else:
             words = {
                 key: _named(value) if key != "type" and isinstance(value, str) and value.startswith(_OWN) else value
@@ -260,6 +275,22 @@ def _add_rows(parser: Any, rows: Sequence[Any]) -> None:
             if "type" in row:
                 words["type"] = int if row["type"] == "int" else _reader(row["type"])
             parser.add_argument(*words.pop("flags").split(), **words)
+
+
+@cache
+def _in_common() -> Mapping[str, Sequence[Any]]:
+    return cast("Mapping[str, Sequence[Any]]", read_data(__file__, "arguments/in_common.json"))
+
+
+def add_in_common(parser: Any, word: str) -> None:
+    """Add what a word stands for."""
+    if word in _MADE:
+        _MADE[word](parser)
+    else:
+        add_rows(parser, _in_common()[word])
+
+
+_OWN = "trainc."
 
 
 def _named(target: str) -> Any:
@@ -278,78 +309,11 @@ def _reader(target: str) -> Callable[[str], Any]:
     return read
 
 
-# Arguments that several commands take, in the groups in which help shows them.
-#
-# An argument that is not given is None, so that trainc.yaml can speak for it; settings.py puts the two together.
-
-
-_OWN = "trainc."
-_OUTSIDE = "allow_outside"
-
-
-def topic_group(parser: ArgumentParser, topic: str) -> Any:
-    """A group of options that `trainc help TOPIC` explains and that the command's own help omits."""
-    group: Any = parser.add_argument_group(f"{topic} options")
-    group.topic = topic
-    return group
-
-
-def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
-    """Add the input and release options; without `paths` for a command with its own input argument."""
-    group = parser.add_argument_group("input")
-    if paths:
-        help_text = "file, folder, or - for stdin (default: `sources` in trainc.yaml, else .)"
-        group.add_argument("paths", metavar="PATH", nargs="*", help=help_text)
-    group.add_argument("--runtimes", metavar="DIR", action="append", help="folder with more runtimes (repeatable)")
-    group.add_argument("--overlay", metavar="DIR", action="append", help="apply DIR/overlay.yaml (repeatable)")
-    add_settings(group, "")
-    _add_rare_input(parser)
-
-
-def add_job(parser: ArgumentParser) -> None:
-    """Add JOB and all options for compiling it."""
-    parser.add_argument("job", metavar="JOB", help="PATH[#NAME[#TRIAL]], a JobSet, a pod, or git:REV:PATH")
-    add_input(parser, paths=False)
-    add_limits(parser)
-    add_reporting(parser)
-
-
-def _add_rare_input(parser: ArgumentParser) -> None:
-    group = topic_group(parser, "input")
-    add_settings(group, "input")
-    group.add_argument(
-        "--allow-outside",
-        dest=_OUTSIDE,
-        action="store_true",
-        default=None,
-        help="allow symlinks, overlays and trainc.yaml to point outside the repository (its root is the folder with "
-        ".git, else the one with trainc.yaml)",
-    )
-    group.add_argument(
-        "--env",
-        metavar="NAME",
-        action="append",
-        help="an environment of trainc.yaml; repeatable (default without PATH: all of them)",
-    )
-    add_configuration(group)
-
-
-def add_configuration(group: Any) -> None:
-    """Add `--config`."""
-    help_text = "settings file (default: trainc.yaml here or in a parent folder)"
-    group.add_argument("--config", metavar="FILE", help=help_text)
-
-
-def add_settings(group: Any, topic: str) -> None:
+def _add_settings(group: Any, topic: str) -> None:
     """Add the flags of the compile options that belong to a topic of the help."""
     for setting in SETTINGS:
         if setting.topic == topic:
             _add_setting(group.add_argument, setting)
-
-
-def add_release(add_argument: Callable[..., Any]) -> None:
-    """Add `--release`, for commands that take no other compile option."""
-    _add_setting(add_argument, next(setting for setting in SETTINGS if setting.name == "release"))
 
 
 def _add_setting(add_argument: Callable[..., Any], setting: Setting) -> None:
@@ -382,11 +346,6 @@ def _setting_type(setting: Setting) -> Callable[[str], str]:
     return accepted
 
 
-def add_shaping(parser: ArgumentParser) -> None:
-    """Add the options that adapt the output to its delivery, under gitops semantics only."""
-    add_settings(topic_group(parser, "delivery"), "delivery")
-
-
 # The counted objects, as they appear in a sentence.
 _BOUNDED = {
     "file_bytes": "size of a file, in bytes",
@@ -402,12 +361,11 @@ _BOUNDED = {
 }
 
 
-def add_limits(parser: ArgumentParser) -> None:
+def _add_limits(group: Any) -> None:
     """Add the limits on input."""
-    group = topic_group(parser, "limits")
     defaults = Limits()
     for limit in fields(Limits):
-        if limit.name == _OUTSIDE:
+        if limit.name == "allow_outside":
             continue
         description = _BOUNDED.get(limit.name, limit.name.replace("_", " "))
         default = f"{getattr(defaults, limit.name):,}"
@@ -420,22 +378,6 @@ def add_limits(parser: ArgumentParser) -> None:
         )
 
 
-def add_reporting(parser: ArgumentParser, *, strict: bool = False) -> None:
-    """Add the options that control how diagnostics are shown, and whether warnings make the command fail."""
-    loudness = parser.add_mutually_exclusive_group()
-    loudness.add_argument("-q", "--quiet", action="store_true", help="show errors only")
-    loudness.add_argument("-v", "--verbose", action="store_true", help="also report what was read and written")
-    add_color(parser)
-    if strict:
-        parser.add_argument("--strict", action="store_true", help="exit 1 if there are warnings, too")
-
-
-def add_color(parser: ArgumentParser) -> None:
-    """Add `--color`."""
-    choices, help_text = ("auto", "always", "never"), "auto (default), always or never"
-    parser.add_argument("--color", choices=choices, metavar="WHEN", default="auto", help=help_text)
-
-
 def _positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         from argparse import ArgumentTypeError
@@ -444,14 +386,10 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-_IN_COMMON: dict[str, Callable[[Any], None]] = {
-    "input": add_input,
-    "input without PATH": lambda parser: add_input(parser, paths=False),
-    "job": add_job,
-    "shaping": add_shaping,
-    "limits": add_limits,
-    "reporting": add_reporting,
-    "strict reporting": lambda parser: add_reporting(parser, strict=True),
-    "color": add_color,
-    "release": lambda parser: add_release(parser.add_argument),
+_MADE: Mapping[str, Callable[[Any], None]] = {
+    "settings": lambda group: _add_settings(group, ""),
+    "settings of input": lambda group: _add_settings(group, "input"),
+    "settings of delivery": lambda group: _add_settings(group, "delivery"),
+    "release": lambda group: _add_setting(group.add_argument, next(one for one in SETTINGS if one.name == "release")),
+    "each limit": _add_limits,
 }

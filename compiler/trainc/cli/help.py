@@ -12,9 +12,6 @@ from trainc.cli.command import (
     Status,
     Streams,
     UsageError,
-    add_input,
-    add_limits,
-    add_shaping,
 )
 
 # The topics of `trainc help`: what concerns several commands, and options that are rarely given.
@@ -23,7 +20,7 @@ from trainc.cli.command import (
 _USUAL = ("new", "check", "build", "diff", "explain", "graph", "fits", "report", "rule", "init")
 # The topics in their order. Each but the first is a file in topics/, with its line among the commands first.
 TOPICS = "commands input output delivery sync-options sweeps dump limits diagnostics exit-codes".split()
-_OPTIONS = {"input": add_input, "delivery": add_shaping, "limits": add_limits}
+_OPTIONS = {"input": "input", "delivery": "shaping", "limits": "limits"}
 _INDENTED = 72
 
 

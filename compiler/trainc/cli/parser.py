@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from trainc.cli.command import Arguments, Command, HelpText
+from trainc.cli.command import Arguments, Command, HelpText, add_in_common
 from trainc.startup.typing import Any
 
 # argparse looks for a translation of each of its texts, in files that trainc does not have, and imports `locale` for it.
@@ -125,10 +125,10 @@ def _positionals(parser: ArgumentParser) -> Iterator[str]:
             yield {"*": f"[{name} ...]", "?": f"[{name}]"}.get(str(action.nargs), str(name))
 
 
-def topic_options(topic: str, add: Callable[[ArgumentParser], None]) -> str:
-    """The options added by `add` that belong to a topic, formatted as in the help."""
+def topic_options(topic: str, word: str) -> str:
+    """The options that a word stands for and that belong to a topic, formatted as in the help."""
     parser = _Parser(formatter_class=_formatter, add_help=False)
-    add(parser)
+    add_in_common(parser, word)
     formatter = parser._get_formatter()  # noqa: SLF001 - argparse has no other way to ask
     for group in parser._action_groups:  # noqa: SLF001 - as above
         if getattr(group, "topic", None) == topic:
