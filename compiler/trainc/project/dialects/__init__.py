@@ -7,29 +7,13 @@ from collections.abc import Iterable
 from trainc.findings.text import correct_spelling, edit_distance
 from trainc.kube.documents import Json, value_at
 from trainc.kube.names import KINDS, RUNTIME_KINDS, TRAINER_API, TRAINER_GROUP
-from trainc.project.dialects.dialect import Conversion, Dialect, DialectContext, NamingConvention, original_path
-
-__all__ = [
-    "DIALECTS",
-    "LEGACY_KINDS",
-    "OME",
-    "OME_API",
-    "OME_GROUP",
-    "V2ALPHA1",
-    "V2ALPHA1_API",
-    "V2ALPHA1_GROUP",
-    "Conversion",
-    "Dialect",
-    "DialectContext",
-    "NamingConvention",
-    "claimed_by",
-    "dialect_of",
-    "is_legacy",
-    "is_trainer_document",
-    "original_path",
-    "surroundings_of",
-]
-
+from trainc.project.dialects.dialect import (
+    Conversion as Conversion,
+    Dialect as Dialect,
+    DialectContext as DialectContext,
+    NamingConvention as NamingConvention,
+    original_path as original_path,
+)
 
 OME_GROUP = "ome.io"
 OME_API = f"{OME_GROUP}/v1beta1"

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from trainc.api.cluster import Dump
-from trainc.api.documents import Document
+from trainc.api.documents import Document, opening
 from trainc.api.findings import Path, Severity, did_you_mean
-from trainc.api.kube import Unchecked, documents, mapping, names, objects
+from trainc.api.kube import Unchecked, documents, mapping, names, objects, value_at
 from trainc.api.records import pattern
 from trainc.features.cluster.fits.pods import shorten
 from trainc.features.cluster.fits.snapshot import export_command
@@ -25,7 +25,6 @@ Created: TypeAlias = Mapping[tuple[str, str], Collection[str]]
 NOTHING_CREATED: Created = MappingProxyType({})
 
 _OF_CLUSTER = frozenset(("Namespace", "PriorityClass", "RuntimeClass", "StorageClass", "WorkloadPriorityClass"))
-_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 # The ConfigMaps of the sources that a build reads for the jobs that name them, and does not write: a key of `Created`.
 LEFT_OUT = "ConfigMap that is not written"
 _OWN = 'the one of the sources is read, and not written: annotate it with trainc/own: "true", or have it applied before the job'
@@ -133,38 +132,12 @@ def _keys(existing: Unchecked) -> Collection[str] | None:
     return {str(key) for part in ("data", "binaryData", "stringData") for key in mapping(existing.get(part))}
 
 
-# The fields that name other objects, in the shape of the document, with the kind of each.
-_CONTAINER = {
-    "env": [{"valueFrom": {"secretKeyRef": {"name": "Secret"}, "configMapKeyRef": {"name": "ConfigMap"}}}],
-    "envFrom": [{"secretRef": {"name": "Secret"}, "configMapRef": {"name": "ConfigMap"}}],
-}
-_VOLUME = {
-    "persistentVolumeClaim": {"claimName": "PersistentVolumeClaim"},
-    "secret": {"secretName": "Secret"},
-    "configMap": {"name": "ConfigMap"},
-    "projected": {"sources": [{"secret": {"name": "Secret"}, "configMap": {"name": "ConfigMap"}}]},
-    "csi": {"nodePublishSecretRef": {"name": "Secret"}},
-    "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "StorageClass"}}},
-}
-_POD = {
-    "serviceAccountName": "ServiceAccount",
-    "priorityClassName": "PriorityClass",
-    "runtimeClassName": "RuntimeClass",
-    "imagePullSecrets": [{"name": "Secret"}],
-    "volumes": [_VOLUME],
-    "initContainers": [_CONTAINER],
-    "containers": [_CONTAINER],
-}
-_JOBSET = {
-    "metadata": {"namespace": "Namespace", "labels": {_PRIORITY_LABEL: "WorkloadPriorityClass"}},
-    "spec": {
-        "volumeClaimPolicies": [{"templates": [{"spec": {"storageClassName": "StorageClass"}}]}],
-        "replicatedJobs": [{"template": {"spec": {"template": {"spec": _POD}}}}],
-    },
-}
+# The fields of a JobSet that name other objects, in its shape, with the kind of each. And kinds that create a Secret, with
+# the path of its name; a Role that may create Secrets names those that its pods create.
+_NAMING: Mapping[str, Any] = opening.read_data(__file__, "references.json")
 
 
-def references(value: object, shape: Any = _JOBSET, path: Path = ()) -> Iterator[Reference]:
+def references(value: object, shape: Any = _NAMING["of a JobSet"], path: Path = ()) -> Iterator[Reference]:
     """The names of other objects in a JobSet, except those that a pod can do without (`optional`)."""
     if isinstance(shape, list):
         for i, item in enumerate(objects(value)):
@@ -183,16 +156,6 @@ def references(value: object, shape: Any = _JOBSET, path: Path = ()) -> Iterator
                     yield Reference(inner, name, (*path, *steps), key)
 
 
-# Kinds that create a Secret: the path of its name. A Role that may create Secrets names those that its pods create.
-_SECRET_MAKERS = {
-    "SealedSecret": ("spec", "template", "metadata", "name"),
-    "ExternalSecret": ("spec", "target", "name"),
-    "Certificate": ("spec", "secretName"),
-    "VaultStaticSecret": ("spec", "destination", "name"),
-    "VaultDynamicSecret": ("spec", "destination", "name"),
-}
-
-
 def created_by(manifests: Iterable[Mapping[str, Any]], namespace: str = "") -> dict[tuple[str, str], set[str]]:
     """What manifests create: themselves, and the Secrets of those that make Secrets; `namespace` is the default."""
     created: dict[tuple[str, str], set[str]] = {}
@@ -204,10 +167,8 @@ def created_by(manifests: Iterable[Mapping[str, Any]], namespace: str = "") -> d
         where = "" if kind in _OF_CLUSTER else str(metadata.get("namespace") or namespace)
         created.setdefault((kind, where), set()).add(name)
         secrets = created.setdefault(("Secret", where), set())
-        if kind in _SECRET_MAKERS:
-            other: Any = document
-            for step in _SECRET_MAKERS[kind]:
-                other = mapping(other).get(step)
+        if path := _NAMING["that make Secrets"].get(kind):
+            other = value_at(document, path)
             secrets.add(other if isinstance(other, str) and other else name)
         for rule in objects(document.get("rules")) if kind == "Role" else ():
             if "secrets" in documents.items(rule.get("resources")):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from trainc.api.cluster import KINDS, Dump, group_of, kueue_versions
-from trainc.api.documents import label_of
+from trainc.api.documents import label_of, opening
 from trainc.api.findings import Diagnostic, Finding
 from trainc.api.kube import Json, Unchecked, documents, mapping, objects, parse_quantity, releases
 from trainc.api.records import pattern, replace
@@ -40,42 +40,15 @@ class WrongValue(ValueError):
         self.path = path
 
 
-_WORDS: Mapping[Any, str] = {str: "a string", list: "a list", dict: "a mapping"}
-# What is read of each kind: text, mappings by their fields (`*` for any), and lists by what each of their items is.
-_TEXTS, _GROUPS = {"*": str}, [{"coveredResources": [], "flavors": [{"name": str, "resources": [{"name": str}]}]}]
-_SHAPES: Mapping[str, Any] = {
-    "ResourceFlavor": {"spec": {"topologyName": str, "nodeLabels": _TEXTS, "nodeTaints": [_TEXTS], "tolerations": []}},
-    "Topology": {"spec": {"levels": [{"nodeLabel": str}]}},
-    "Node": {
-        "metadata": {"labels": _TEXTS, "annotations": {}},
-        "spec": {"taints": [_TEXTS]},
-        "status": {"conditions": [{}], "allocatable": {}},
-    },
-    "LocalQueue": {"spec": {"clusterQueue": str}},
-    "Cohort": {"spec": {"parentName": str, "parent": str, "resourceGroups": _GROUPS}},
-    "ClusterQueue": {
-        "spec": {
-            "cohortName": str,
-            "cohort": str,
-            "preemption": {"borrowWithinCohort": {}},
-            "flavorFungibility": {},
-            "resourceGroups": _GROUPS,
-            "admissionChecks": [],
-            "admissionChecksStrategy": {"admissionChecks": [{"onFlavors": []}]},
-        }
-    },
-    "Namespace": {"metadata": {"labels": _TEXTS}},
-    "LimitRange": {"spec": {"limits": [{"max": {}, "min": {}, "default": {}, "defaultRequest": {}}]}},
-    "RuntimeClass": {"overhead": {"podFixed": {}}},
-    "AdmissionCheck": {"spec": {"controllerName": str}},
-}
+_WORDS: Mapping[type, str] = {str: "a string", list: "a list", dict: "a mapping"}
+# What is read of each kind: an empty text for text, mappings by their fields (`*` for any), and lists by their items.
+SHAPES: Mapping[str, Any] = opening.read_data(__file__, "shapes.json")
 
 
 def check_shape(value: Any, shape: Any, path: str) -> None:
     """Raise WrongValue for the first value of another type."""
-    kind: Any = str if shape is str else type(shape)
-    if value is not None and not isinstance(value, kind):
-        raise WrongValue(path, f"{path} is not {_WORDS[kind]}")
+    if value is not None and not isinstance(value, type(shape)):
+        raise WrongValue(path, f"{path} is not {_WORDS[type(shape)]}")
     if isinstance(shape, list):
         for i, item in enumerate(value or ()):
             for inner in shape:
@@ -286,7 +259,7 @@ def read_cluster(dump: Dump, version: str | None = None) -> tuple[Cluster, list[
         for key, document in dump.of(kind).items():
             with guard(label_of(document)):
                 try:
-                    check_shape(document, _SHAPES[kind], "")
+                    check_shape(document, SHAPES[kind], "")
                     yield key, parse(key[1], document)
                 except ValueError as error:
                     problems.append(unreadable(document, getattr(error, "path", ""), str(error)))

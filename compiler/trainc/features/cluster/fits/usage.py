@@ -20,7 +20,7 @@ from trainc.api.records import dataclass, field, replace
 from trainc.features.cluster.fits.cluster import Cluster, FlavorResource
 from trainc.features.cluster.fits.pods import amounts, pod_amounts
 from trainc.features.cluster.fits.scheduling import Entry
-from trainc.features.cluster.fits.snapshot import WORKLOADS, WrongValue, check_shape, check_type, unreadable
+from trainc.features.cluster.fits.snapshot import SHAPES, WORKLOADS, WrongValue, check_shape, check_type, unreadable
 from trainc.features.cluster.fits.state import Holder
 from trainc.features.cluster.fits.topology import Placement
 from trainc.features.cluster.fits.workload import (
@@ -37,17 +37,6 @@ from trainc.features.cluster.fits.workload import (
     workload_of,
 )
 
-_SHAPE: Mapping[str, Any] = {
-    "metadata": {"namespace": str, "name": str, "uid": str, "creationTimestamp": str, "ownerReferences": [{}]},
-    "spec": {"queueName": str, "podSets": [{"name": str, "template": {}, "topologyRequest": {}}]},
-    "status": {
-        "conditions": [{"type": str, "status": str, "reason": str, "message": str, "lastTransitionTime": str}],
-        "admission": {"clusterQueue": str, "podSetAssignments": [{"name": str, "flavors": {"*": str}, "resourceUsage": {}}]},
-        "admissionChecks": [{"name": str, "state": str}],
-        "reclaimablePods": [{"name": str}],
-        "requeueState": {"requeueAt": str},
-    },
-}  # fmt: skip
 # No real assignment has as many domains.
 _MOST_DOMAINS = 100_000
 _MOST_PODS = 2**31
@@ -90,7 +79,7 @@ def read_usage(cluster: Cluster, at: float) -> tuple[Usage, list[Diagnostic]]:
     for (namespace, name), document in cluster.dump.of_group(names.KUEUE_GROUP, "Workload").items():
         with guard(label_of(document)):
             try:
-                check_shape(document, _SHAPE, "")
+                check_shape(document, SHAPES["Workload"], "")
                 _read(job_name(namespace, name), namespace, document, cluster, at, usage)
             except ValueError as error:
                 problems.append(unreadable(document, getattr(error, "path", ""), str(error), WORKLOADS))
