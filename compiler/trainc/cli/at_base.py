@@ -70,7 +70,7 @@ class Revision:
         self.name = revision if self.commit.startswith(revision) else f"{revision} ({self.commit[:9]})"
         self.top = os.path.realpath(self.repository.top)
         self.home = os.path.realpath(os.path.dirname(file or "") or os.curdir)
-        self._arguments = Arguments(**{**vars(arguments), "paths": [], "env": None, "config": arguments.config or file})
+        self._arguments = arguments.but(paths=[], env=None, config=arguments.config or file)
         self._inputs: dict[str, tuple[Settings, Inputs]] = {}
         self._histories: dict[str, History] = {}
         # The contents of output folders there, by their paths from the top.
@@ -216,9 +216,7 @@ class Revision:
         """Read the documents of an environment. What is outside the folder of trainc.yaml is read only if it is needed."""
         home = os.path.relpath(self.home, self.top)
         configuration = self.configuration(environment)
-        arguments = Arguments(
-            **{**vars(copy.arguments), "env": [configuration.environment] * bool(configuration.environment)}
-        )
+        arguments = copy.arguments.but(env=[configuration.environment] * bool(configuration.environment))
         arguments.config = configuration.file and arguments.config
         paths = [*(configuration.sources or ()), *(configuration.overlay or ()), *(arguments.overlay or ())]
         inside = [os.path.relpath(os.path.realpath(path), copy.tree) for path in paths]
@@ -414,7 +412,7 @@ class Bases:
         if after.live and before.live:
             from trainc.cli.live import Live
 
-            here, there = (Live(after.live, Arguments(**{**vars(self.arguments), "base": of})) for of in (None, base))
+            here, there = (Live(after.live, self.arguments.but(base=of)) for of in (None, base))
             finished = [job for job, state in here.states.items() if state == "finished" != there.states.get(job)]
             yield from self._about_dump(after.live[0], [qualified(*job) for job in finished])
             if after.live[1] < before.live[1] and there.problem is not None:

@@ -36,6 +36,10 @@ class Arguments(SimpleNamespace):
         """The environment of trainc.yaml that they select; empty if none."""
         return self.env[0] if self.env else ""
 
+    def but(self, **changes: Any) -> Arguments:
+        """Return them with changes."""
+        return Arguments(**{**vars(self), **changes})
+
 
 class Status(int):
     """Exit codes: success; input refused or `--check` found differences; usage error; internal error in trainc."""

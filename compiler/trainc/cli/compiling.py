@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from trainc.emit.yaml_writer import Form
     from trainc.findings.policy import Rules
     from trainc.output.choices import JobKey
-    from trainc.output.keeping import Keeping
+    from trainc.output.keeping import Base, Keeping
     from trainc.pipeline.failures import Failures
 
 # What the labels begin with that ask for a level of Pod Security.
@@ -341,14 +341,10 @@ class Run:
 
     def _refused_changes(self) -> Iterator[Diagnostic]:
         """Yield the first change of each JobSet that is a source which a cluster refuses that has it as the base does."""
-        settings = self.settings
-        base = (
-            self.bases and settings.output and self.bases.base_of(settings.output, settings.configuration.environment)
-        )
-        if base and self.inputs.jobsets:
+        if self.inputs.jobsets and (base := self._base()) is not None:
             from trainc.cli.raw_changes import changed_jobsets
 
-            options, minor = settings.options, self.session.release.minor
+            options, minor = self.settings.options, self.session.release.minor
             yield from changed_jobsets(self.inputs.jobsets, base, options, minor, self.diagnostics)
 
     def _at_newcomers(self) -> None:
@@ -365,16 +361,17 @@ class Run:
         for found in (self.diagnostics, self._about_input):
             found[:] = [took_a_name(self.inputs.jobsets, base, settings.options, earlier, d) for d in found]
 
+    def _base(self) -> Base | None:
+        """Return the output folder as the revision has it that this is compared with."""
+        output, environment = self.settings.output, self.settings.configuration.environment
+        return self.bases.base_of(output, environment) if self.bases and output else None
+
     def _bounds_at_base(self, keys: Iterable[JobKey]) -> dict[JobKey, Bound]:
         """Return how long jobs held their devices as the base has them."""
-        settings = self.settings
-        base = (
-            self.bases and settings.output and self.bases.base_of(settings.output, settings.configuration.environment)
-        )
-        if not base:
+        if (base := self._base()) is None:
             return {}
         texts = ((key, base.read_text(file_name(*key))) for key in keys)
-        objects = ((key, read_documents(text.encode(), "", settings.options.limits)[0]) for key, text in texts)
+        objects = ((key, read_documents(text.encode(), "", self.settings.options.limits)[0]) for key, text in texts)
         return {key: bound_of(jobset) for key, some in objects for jobset in JobSet.among(d.data for d in some)}
 
     def failures(self) -> Failures:

@@ -127,7 +127,7 @@ def finished_jobsets(
         return set()
     from trainc.cli.live import Live
 
-    states = Live(after.live, Arguments(**{**vars(arguments), "base": base})).states
+    states = Live(after.live, arguments.but(base=base)).states
     return {key for key, state in states.items() if state == "finished"}
 
 
@@ -247,7 +247,7 @@ def at_revision(arguments: Arguments) -> Iterator[Arguments]:
     with copy_of_revision(merge_base(repository, base), arguments) as copy:
         copy.add()
         copy.make_repository()
-        yield Arguments(**{**vars(copy.arguments), "base": NO_BASE})
+        yield copy.arguments.but(base=NO_BASE)
 
 
 def unproven(keeping: Keeping) -> Iterator[Diagnostic]:

@@ -104,7 +104,7 @@ def spoiled_dumps(settings: Iterable[Settings], bases: Bases) -> list[Diagnostic
     found = dict[str, list[Diagnostic]]()
     for each in settings:
         live = each.configuration.live
-        here = Live(live, Arguments(**{**vars(bases.arguments), "base": None}))
+        here = Live(live, bases.arguments.but(base=None))
         if here.problem is not None and (here.is_spoiled or _is_set_back(here, live, bases)):
             source = here.problem.source or each.place("live")
             found[each.configuration.environment] = [replace(here.problem, source=source)]

@@ -110,7 +110,7 @@ def _of_rendered(path: str, source: str, chosen: str | None, arguments: Argument
 def _environments(arguments: Arguments) -> Iterator[tuple[str, Configuration]]:
     """The environments that may have the job, by name; without any, the settings themselves under an empty name."""
     configuration = read_configuration([], arguments.config, Settings.limits_of(arguments))
-    for environment in Settings.environments_of(Arguments(**{**vars(arguments), "paths": []})):
+    for environment in Settings.environments_of(arguments.but(paths=[])):
         name = environment.env[0] if environment.env else ""
         yield name, configuration.environments.get(name, configuration)
 

@@ -100,7 +100,7 @@ class Settings:
         except ValueError as error:
             raise UsageError(str(error)) from None
         places = {name: environments[name].known_environments[name] for name in chosen}
-        return [Arguments(**{**vars(arguments), "env": [n], "place": places[n]}) for n in chosen] or [arguments]
+        return [arguments.but(env=[n], place=places[n]) for n in chosen] or [arguments]
 
     @staticmethod
     def limits_of(arguments: Arguments) -> Limits:

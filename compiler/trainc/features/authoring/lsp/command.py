@@ -35,4 +35,4 @@ def _workspace(arguments: Arguments, root: str, alone: str | None) -> Workspace:
     from trainc.features.authoring.lsp.workspace import Workspace
 
     paths = [] if alone is None else [os.path.join(os.curdir, os.path.basename(alone))]
-    return Workspace(Arguments(**{**vars(arguments), "paths": paths}), root)
+    return Workspace(arguments.but(paths=paths), root)

@@ -43,13 +43,12 @@ _MINOR = pattern(r"v?(\d+)\.(\d+)")
 class Component:
     """A component that is installed, or at least defined.
 
-    `version` and `minor` are empty if unknown; `evidence` says how they were determined. `runs` is None if no Deployment
-    tells; `problem` says why it does not run, and what to do.
+    `version` and `minor` are empty if unknown. `runs` is None if no Deployment tells; `problem` says why it does not run,
+    and what to do.
     """
 
     name: str
     version: str
-    evidence: str
     runs: bool | None = None
     problem: str = ""
 
@@ -80,10 +79,10 @@ def components(documents: Sequence[Json], *, all_deployments: bool = False) -> d
         if deployment is not None:
             by_name[name] = _deployed(name, *deployment, definitions)
         elif definition is not None:
-            version, evidence = _version_of_definition(name, definition, definitions)
+            version = _version_of_definition(name, definition, definitions)
             listed = all_deployments or bool(deployments)
             problem = "it is defined, but no Deployment runs it: install it again" if listed else ""
-            by_name[name] = Component(name, version, evidence, False if listed else None, problem)
+            by_name[name] = Component(name, version, False if listed else None, problem)
     return by_name
 
 
@@ -110,14 +109,13 @@ def _repository(image: str) -> str:
 
 def _deployed(name: str, deployment: Json, image: str, definitions: Mapping[str, Json]) -> Component:
     tag = image.partition("@")[0].removeprefix(_repository(image)).removeprefix(":")
-    version, evidence = (tag if minor_of(tag) else ""), f"image {image}" if tag else f"image {_repository(image)}"
+    version = tag if minor_of(tag) else ""
     for labels in (("metadata", "labels"), ("spec", "template", "metadata", "labels")):
-        if not version:
-            version, evidence = _version_of_labels(mapping(value_at(deployment, labels))), "labels of its Deployment"
+        version = version or _version_of_labels(mapping(value_at(deployment, labels)))
     if not version and _COMPONENTS[name]["crd"] in definitions:
-        version, evidence = _version_of_definition(name, definitions[_COMPONENTS[name]["crd"]], definitions)
+        version = _version_of_definition(name, definitions[_COMPONENTS[name]["crd"]], definitions)
     problem = _not_available(deployment)
-    return Component(name, version, evidence, not problem, problem)
+    return Component(name, version, not problem, problem)
 
 
 def _not_available(deployment: Json) -> str:
@@ -139,11 +137,9 @@ def _version_of_labels(labels: Json) -> str:
     return ""
 
 
-def _version_of_definition(name: str, definition: Json, definitions: Mapping[str, Json]) -> tuple[str, str]:
-    if version := _version_of_labels(mapping(value_at(definition, ("metadata", "labels")))):
-        return version, "labels of its custom resource definition"
-    minor = _newest_known(_TELLTALES[name], definitions) if name in _TELLTALES else ""
-    return minor, f"{'fields of ' * bool(minor)}its custom resource definition"
+def _version_of_definition(name: str, definition: Json, definitions: Mapping[str, Json]) -> str:
+    version = _version_of_labels(mapping(value_at(definition, ("metadata", "labels"))))
+    return version or (_newest_known(_TELLTALES[name], definitions) if name in _TELLTALES else "")
 
 
 def shows_cluster(documents: Sequence[Json]) -> bool:
@@ -163,10 +159,10 @@ def kubernetes(documents: Sequence[Json]) -> Component | None:
     for document in dump.nameless:
         version = value_at(document, ("serverVersion", "gitVersion"))
         if isinstance(version, str):
-            return Component("Kubernetes", version, "API server")
+            return Component("Kubernetes", version)
     kubelets = [value_at(node, ("status", "nodeInfo", "kubeletVersion")) for node in dump.list_all("Node")]
     versions = [version for version in kubelets if isinstance(version, str) and minor_of(version)]
-    return Component("Kubernetes", min(versions, key=number_of), "kubelet of a node") if versions else None
+    return Component("Kubernetes", min(versions, key=number_of)) if versions else None
 
 
 def number_of(version: str) -> tuple[int, ...]:

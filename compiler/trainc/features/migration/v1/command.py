@@ -75,7 +75,7 @@ def _runtime(arguments: Arguments, documents: Sequence[Json], limits: Limits) ->
     if arguments.into in ("runtime", "catalog"):
         return None
     project: dict[str, Any] = {"paths": [], "config": None, "env": None, "overlay": None, "runtimes": None}
-    settings = Settings.of(Arguments(**{**vars(arguments), **project}))
+    settings = Settings.of(arguments.but(**project))
     folders = [path for path in (*settings.runtimes, *settings.paths) if settings.configuration.file]
     more = files.read_paths(folders, limits, skip=settings.output)[0]
     known = [*documents, *(document.data for document in more)]
