@@ -28,50 +28,51 @@ def without_consequences(run: Run) -> list[Diagnostic]:
     diagnostics = run.diagnostics
     foreign = [d for d in diagnostics if d.code == "ForeignNamespace" and d.severity == "error"]
     misspelt = {job_of(d): d.source for d in foreign if d.trait == "misspelt"}
-    moved = {job_of(d) for d in foreign if d.trait == "moved"}
-    at_misspelt = set(misspelt.values())
+    elsewhere = {*misspelt, *(job_of(d) for d in foreign if d.trait == "moved")}
     refused = run.keeping.refused.values() if run.keeping is not None else ()
     unread = {d.rule or d.source for some in (diagnostics, *refused) for d in some if d.trait == "faulty rule"}
     unread |= {d.source for d in diagnostics if d.code in _OF_RULES and d.severity != "info"}
     meant = {fix.text for d in diagnostics if d.code == "PolicyNotEvaluated" for fix in d.fixes}
-    diagnostics = [
-        d
-        for d in diagnostics
-        if not (d.code in ("QueueInactive", "NotInCluster") and job_of(d) in {*misspelt, *moved})
-        and not (d.code == "PolicyNotEvaluated" and d.source in at_misspelt)
-        and not (d.code == "PolicyNotEvaluated" and d.severity == "info" and d.object.rpartition(" ")[2] in meant)
-        and not (d.code == "RulesChanged" and d.source in unread)
-    ]
-    if any(d.code == "InvalidSweep" and d.severity == "error" and d.path == "base" for d in diagnostics):
-        # The base of a sweep is compiled by itself if that sweep does not name it.
-        bases = {job_of(d) for d in diagnostics if d.code == "PlaceholderNotReplaced"}
-        of_bases = ("PlaceholderNotReplaced", "FluxSubstitution")
-        diagnostics = [d for d in diagnostics if d.code not in of_bases or job_of(d) not in bases]
-    unset = [d for d in diagnostics if d.trait == "unset"]
-    not_here = [d for d in diagnostics if d.code == "SettingsNotUsed" and not d.source] if unset else []
-    if not_here:  # An overlay of these settings sets what templates lack.
-        others = [d for d in diagnostics if d.trait != "unset" and (d.code != "SettingsNotUsed" or d.source)]
-        diagnostics = [*(replace(d, severity="error") for d in not_here), *others]
+    # The base of a sweep is compiled by itself if that sweep does not name it.
+    is_unnamed = any(d.code == "InvalidSweep" and d.severity == "error" and d.path == "base" for d in diagnostics)
+    bases = {job_of(d) for d in diagnostics if is_unnamed and d.code == "PlaceholderNotReplaced"}
+    # An overlay of settings that are not here sets what templates lack.
+    has_unset = any(d.trait == "unset" for d in diagnostics)
+    not_here = [d for d in diagnostics if has_unset and d.code == "SettingsNotUsed" and not d.source]
     missing = [d for d in diagnostics if d.code == "RuntimeNotFound"]
-    if any(d.source and d.source.file == CONFIGURATION_FILE for d in missing):  # Patches of them lack them, too.
-        diagnostics = [d for d in diagnostics if d.code != "PatchTargetMissing"]
-    if missing:
-        gone_runtimes = {f"Runtime {name} matches no" for d in missing for name in d.message.split("'")[1:2]}
-        diagnostics = [
-            d for d in diagnostics
-            if d.code != "PatchTargetMissing" or not any(name in d.message for name in gone_runtimes)
-        ]  # fmt: skip
-        from trainc.pipeline.failures import may_have_runtime
-
-        # What a folder that is not there, or a file that cannot be read, would have had is not missing.
-        gone = run.settings.configuration.missing
-        if any(path in gone for path in run.settings.configuration.runtimes or ()) or any(
-            may_have_runtime(file, run.session.options.limits) for file in run.inputs.unread
-        ):
-            diagnostics = [d for d in diagnostics if d.code != "RuntimeNotFound"]
+    gone = {f"Runtime {name} matches no" for d in missing for name in d.message.split("'")[1:2]}
+    # Patches of runtimes that trainc.yaml names lack them, too.
+    are_all_gone = any(d.source and d.source.file == CONFIGURATION_FILE for d in missing)
+    may_be_unread = bool(missing) and _has_unread_runtimes(run)
+    follows: Mapping[str, Callable[[Diagnostic], bool]] = {
+        "QueueInactive": lambda d: job_of(d) in elsewhere,
+        "NotInCluster": lambda d: job_of(d) in elsewhere,
+        "PolicyNotEvaluated": lambda d: (
+            d.source in misspelt.values() or (d.severity == "info" and d.object.rpartition(" ")[2] in meant)
+        ),
+        "RulesChanged": lambda d: d.source in unread,
+        "PlaceholderNotReplaced": lambda d: job_of(d) in bases,
+        "FluxSubstitution": lambda d: job_of(d) in bases,
+        "PatchTargetMissing": lambda d: are_all_gone or any(name in d.message for name in gone),
+        "RuntimeNotFound": lambda _: may_be_unread,
+    }
+    diagnostics = [d for d in diagnostics if d.code not in follows or not follows[d.code](d)]
+    if not_here:
+        others = [d for d in diagnostics if d.trait != "unset" and d not in not_here]
+        diagnostics = [*(replace(d, severity="error") for d in not_here), *others]
     diagnostics = [_of_value(run, d) for d in diagnostics]
     jobs = run.session.sources if any(d.rule and d.severity != "info" for d in diagnostics) else {}
     return [_at_changed_rule(run, jobs, d) for d in diagnostics]
+
+
+def _has_unread_runtimes(run: Run) -> bool:
+    """Return whether a folder that is not there, or a file that cannot be read, may have the runtimes that are missing."""
+    from trainc.pipeline.failures import may_have_runtime
+
+    gone = run.settings.configuration.missing
+    return any(path in gone for path in run.settings.configuration.runtimes or ()) or any(
+        may_have_runtime(file, run.session.options.limits) for file in run.inputs.unread
+    )
 
 
 def is_wrong_among(diagnostics: Sequence[Diagnostic]) -> Callable[[Source | None], bool]:
