@@ -58,7 +58,7 @@ WHOLE_MODULES = set(
 PRINTING = {"__main__", "cli", "feature"}
 # What compiles documents, without the command line and the reading of files: one reads it in a day.
 COMPILING = ("functions.py", "pipeline/session.py")
-MOST_LINES_COMPILING = 29_670
+MOST_LINES_COMPILING = 29_456
 # A module is what belongs together: nobody reads more than this at once.
 MOST_LINES = 600
 VAGUE = {"base", "common", "core", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}
