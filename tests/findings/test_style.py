@@ -23,6 +23,7 @@ TEMPLATES = sorted(
     path
     for path in (PACKAGE / "features").rglob("*")
     if "rules" not in path.parts
+    and path.name != "arguments.txt"
     and (path.suffix in (".yaml", ".md", ".j2", ".js", ".sh", ".lua", ".txt") or path.name == "Dockerfile")
 )
 

@@ -20,7 +20,6 @@ from trainc.startup.shipped import read_data, read_text
 from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, TypeVar, cast
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
 
     class CommandModule(Protocol):
         """What a command does."""
@@ -182,9 +181,9 @@ class Command:
         """Return what the help says above and below the arguments."""
         return read_text(__file__, f"{self.declared}.txt").strip()
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add what the command takes."""
-        add_rows(parser, read_data(__file__, f"{self.declared}.json"))
+    def rows(self) -> Sequence[Any]:
+        """Return what the command takes."""
+        return cast("Sequence[Any]", read_data(__file__, f"{self.declared}.json"))
 
 
 # The groups of the overview, in the order in which people meet them.
@@ -256,7 +255,7 @@ def add_rows(parser: Any, rows: Sequence[Any]) -> None:
     """Add what rows say, in the groups in which help shows them."""
     for row in rows:
         if isinstance(row, str):
-            add_in_common(parser, row)
+            add_rows(parser, in_common(row))
         elif "group" in row:
             add_rows(parser.add_argument_group(row["group"]), row["arguments"])
         elif "topic" in row:  # Options that `trainc help TOPIC` explains and that the command's own help omits.
@@ -272,26 +271,29 @@ def add_rows(parser: Any, rows: Sequence[Any]) -> None:
                 looks = {"formatter_class": parser.formatter_class, "allow_abbrev": False}
                 add_rows(actions.add_parser(name, help=action["help"], **looks), action["arguments"])
         else:
-            words = {
-                key: _named(value) if key != "type" and isinstance(value, str) and value.startswith(_OWN) else value
-                for key, value in row.items()
-            }
-            if "type" in row:
-                words["type"] = int if row["type"] == "int" else _reader(row["type"])
-            parser.add_argument(*words.pop("flags").split(), **words)
+            names, words = argument_of(row)
+            parser.add_argument(*names, **words)
+
+
+def argument_of(row: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """Return the names and the words that `add_argument` takes."""
+    words = {
+        key: _named(value) if key != "type" and isinstance(value, str) and value.startswith(_OWN) else value
+        for key, value in row.items()
+    }
+    if isinstance(target := words.get("type"), str):
+        words["type"] = int if target == "int" else _reader(target)
+    return words.pop("flags").split(), words
+
+
+def in_common(word: str) -> Sequence[Any]:
+    """Return the rows that a word stands for."""
+    return _MADE[word]() if word in _MADE else cast("Sequence[Any]", _in_common()[word])
 
 
 @cache
-def _in_common() -> Mapping[str, Sequence[Any]]:
-    return cast("Mapping[str, Sequence[Any]]", read_data(__file__, "arguments/in_common.json"))
-
-
-def add_in_common(parser: Any, word: str) -> None:
-    """Add what a word stands for."""
-    if word in _MADE:
-        _MADE[word](parser)
-    else:
-        add_rows(parser, _in_common()[word])
+def _in_common() -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", read_data(__file__, "arguments/in_common.json"))
 
 
 _OWN = "trainc."
@@ -313,27 +315,24 @@ def _reader(target: str) -> Callable[[str], Any]:
     return read
 
 
-def _add_settings(group: Any, topic: str) -> None:
-    """Add the flags of the compile options that belong to a topic of the help."""
-    for setting in SETTINGS:
-        if setting.topic == topic:
-            _add_setting(group.add_argument, setting)
+def _settings(topic: str) -> list[dict[str, Any]]:
+    """Return the flags of the compile options that belong to a topic of the help."""
+    return [_row_of(setting) for setting in SETTINGS if setting.topic == topic]
 
 
-def _add_setting(add_argument: Callable[..., Any], setting: Setting) -> None:
+def _row_of(setting: Setting) -> dict[str, Any]:
+    row: dict[str, Any] = {"flags": setting.flag, "dest": setting.name}
     if setting.kind == "truth":
-        add_argument(setting.flag, dest=setting.name, action="store_true", default=None, help=setting.about)
-        return
+        return {**row, "action": "store_true", "default": None, "help": setting.about}
     more = " (repeatable)" if setting.kind == "list" else f" (default: {setting.default})" if setting.default else ""
-    add_argument(
-        setting.flag,
-        dest=setting.name,
-        action="append" if setting.kind == "list" else "store",
-        type=_setting_type(setting) if setting.check else None,
-        choices=setting.choices or None,
-        metavar=setting.metavar,
-        help=f"{setting.about}{more}",
-    )
+    return {
+        **row,
+        "action": "append" if setting.kind == "list" else "store",
+        "type": _setting_type(setting) if setting.check else None,
+        "choices": setting.choices or None,
+        "metavar": setting.metavar,
+        "help": f"{setting.about}{more}",
+    }
 
 
 def _setting_type(setting: Setting) -> Callable[[str], str]:
@@ -365,21 +364,15 @@ _BOUNDED = {
 }
 
 
-def _add_limits(group: Any) -> None:
-    """Add the limits on input."""
+def _limits() -> Iterator[dict[str, Any]]:
+    """Yield the limits on input."""
     defaults = Limits()
     for limit in fields(Limits):
-        if limit.name == "allow_outside":
-            continue
-        description = _BOUNDED.get(limit.name, limit.name.replace("_", " "))
-        default = f"{getattr(defaults, limit.name):,}"
-        group.add_argument(
-            f"--max-{limit.name.replace('_', '-')}",
-            dest=limit.name,
-            type=_positive,
-            metavar="N",
-            help=f"{description} (default: {default})",
-        )
+        if limit.name != "allow_outside":
+            words = limit.name.replace("_", " ")
+            flag, default = f"--max-{words.replace(' ', '-')}", f"{getattr(defaults, limit.name):,}"
+            text = f"{_BOUNDED.get(limit.name, words)} (default: {default})"
+            yield {"flags": flag, "dest": limit.name, "type": _positive, "metavar": "N", "help": text}
 
 
 def _positive(text: str) -> int:
@@ -390,10 +383,10 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-_MADE: Mapping[str, Callable[[Any], None]] = {
-    "settings": lambda group: _add_settings(group, ""),
-    "settings of input": lambda group: _add_settings(group, "input"),
-    "settings of delivery": lambda group: _add_settings(group, "delivery"),
-    "release": lambda group: _add_setting(group.add_argument, next(one for one in SETTINGS if one.name == "release")),
-    "each limit": _add_limits,
+_MADE: Mapping[str, Callable[[], Sequence[Any]]] = {
+    "settings": lambda: _settings(""),
+    "settings of input": lambda: _settings("input"),
+    "settings of delivery": lambda: _settings("delivery"),
+    "release": lambda: [_row_of(next(setting for setting in SETTINGS if setting.name == "release"))],
+    "each limit": lambda: [*_limits()],
 }

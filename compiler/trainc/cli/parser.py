@@ -7,7 +7,7 @@ import os
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
 
-from trainc.cli.command import Arguments, Command, HelpText, add_in_common
+from trainc.cli.command import Arguments, Command, HelpText, add_rows, in_common
 from trainc.startup.typing import Any
 
 # argparse looks for a translation of each of its texts, in files that trainc does not have, and imports `locale` for it.
@@ -51,7 +51,7 @@ def build_parser(command: Command) -> ArgumentParser:
         add_help=False,
     )
     parser.add_argument("-h", "--help", action="help", help="show this help")
-    command.add_arguments(parser)
+    add_rows(parser, command.rows())
     # The full usage line of most commands takes ten lines; --help lists the options in groups instead.
     parser.usage = " ".join((parser.prog, "[OPTION ...]", *_positionals(parser)))
     return parser
@@ -128,7 +128,7 @@ def _positionals(parser: ArgumentParser) -> Iterator[str]:
 def topic_options(topic: str, word: str) -> str:
     """The options that a word stands for and that belong to a topic, formatted as in the help."""
     parser = _Parser(formatter_class=_formatter, add_help=False)
-    add_in_common(parser, word)
+    add_rows(parser, in_common(word))
     formatter = parser._get_formatter()  # noqa: SLF001 - argparse has no other way to ask
     for group in parser._action_groups:  # noqa: SLF001 - as above
         if getattr(group, "topic", None) == topic:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 
-from trainc.cli.command import Arguments
+from trainc.cli.command import Arguments, argument_of, in_common
 from trainc.startup.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ class NotPlainError(Exception):
 
 def plain_arguments(command: Command, words: Sequence[str]) -> Arguments | None:
     """Return what argparse would make of the words, or None if it has to be asked."""
-    declared: Any = _Declared()
+    declared = _Declared()
     try:
-        command.add_arguments(declared)
+        declared.declare(command.rows())
         return Arguments(**declared.values_of(words))
     except NotPlainError:
         return None
@@ -41,13 +41,13 @@ def plain_arguments(command: Command, words: Sequence[str]) -> Arguments | None:
 class _Argument:
     """An option, or the argument to which all words belong that are neither an option nor its value."""
 
-    def __init__(self, dest: str, action: str, nargs: Any, choices: dict[str, Any]) -> None:
+    def __init__(self, dest: str, action: str, nargs: Any, choices: dict[str, Any], group: object) -> None:
         self.dest = dest
         self.action = action
         self.nargs = nargs
         self.convert: Callable[[str], Any] = choices.get("type") or str
         self.choices: Container[Any] | None = choices.get("choices")
-        self.group: object = None
+        self.group = group
 
     def value(self, word: str) -> Any:
         """Convert a word."""
@@ -60,30 +60,32 @@ class _Argument:
         return value
 
 
-class _Group:
-    """Takes the declarations of a group; at most one of those in an exclusive group may be given."""
-
-    def __init__(self, declared: _Declared) -> None:
-        self._declared = declared
-
-    def add_argument(self, *names: str, **choices: Any) -> _Argument:
-        argument = self._declared.add_argument(*names, **choices)
-        argument.group = self
-        return argument
-
-
 class _Declared:
-    """Takes the declarations of a command in place of a parser."""
+    """The arguments of a command."""
 
     def __init__(self) -> None:
         self._options: dict[str, _Argument] = {}
         self._unnamed: _Argument | None = None
         self._values: dict[str, Any] = {}
 
-    def add_argument(self, *names: str, **choices: Any) -> _Argument:
+    def declare(self, rows: Sequence[Any], group: object = None) -> None:
+        """Take rows; of those in an exclusive `group`, at most one argument may be given."""
+        for row in rows:
+            if isinstance(row, str):
+                self.declare(in_common(row), group)
+            elif "arguments" in row:  # How the help groups them.
+                self.declare(row["arguments"], group)
+            elif "exclusive" in row:
+                self.declare(row["exclusive"], object())
+            elif "actions" in row:
+                raise NotPlainError
+            else:
+                self._add(*argument_of(row), group)
+
+    def _add(self, names: Sequence[str], choices: dict[str, Any], group: object) -> None:
         action, nargs, default = choices.get("action", "store"), choices.get("nargs"), choices.get("default")
         dest = choices.get("dest") or names[-1].lstrip("-").replace("-", "_")
-        argument = _Argument(dest, action, nargs, choices)
+        argument = _Argument(dest, action, nargs, choices, group)
         is_option = names[0].startswith("-")
         if (
             not choices.keys() <= _UNDERSTOOD
@@ -98,17 +100,6 @@ class _Declared:
             self._options |= dict.fromkeys(names, argument)
         else:
             self._unnamed = argument
-        return argument
-
-    def add_argument_group(self, *_: str) -> _Declared:
-        # Groups are for the help, in which `topic` has a part.
-        return self
-
-    def add_mutually_exclusive_group(self) -> _Group:
-        return _Group(self)
-
-    def __getattr__(self, name: str) -> Any:
-        raise NotPlainError
 
     def values_of(self, words: Sequence[str]) -> dict[str, Any]:
         """Return the value of each argument."""
