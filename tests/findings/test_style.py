@@ -18,14 +18,14 @@ PACKAGE = REPOSITORY / "compiler" / "trainc"
 PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").glob("*.md")])
 RULES = sorted(PACKAGE.rglob("rules/*.md"))
 COMMAND_MODULES = {f"{command.module.removeprefix('trainc.').replace('.', '/')}.py" for command in COMMANDS}
-# Files that `report`, `init` and `cmp` fill in and write.
+# Files that `report`, `init` and `cmp` fill in and write, and what the help of the compiler's own commands says.
 TEMPLATES = sorted(
     path
     for path in (PACKAGE / "features").rglob("*")
     if "rules" not in path.parts
     and path.name != "arguments.txt"
     and (path.suffix in (".yaml", ".md", ".j2", ".js", ".sh", ".lua", ".txt") or path.name == "Dockerfile")
-)
+) + sorted((PACKAGE / "cli" / "arguments").glob("*.txt"))
 
 
 class Foreign(NamedTuple):
