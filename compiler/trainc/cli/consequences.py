@@ -58,7 +58,7 @@ def without_consequences(run: Run) -> list[Diagnostic]:
     }
     diagnostics = [d for d in diagnostics if d.code not in follows or not follows[d.code](d)]
     if not_here:
-        others = [d for d in diagnostics if d.trait != "unset" and d not in not_here]
+        others = [d for d in diagnostics if d.trait != "unset" and (d.code != "SettingsNotUsed" or d.source)]
         diagnostics = [*(replace(d, severity="error") for d in not_here), *others]
     diagnostics = [_of_value(run, d) for d in diagnostics]
     jobs = run.session.sources if any(d.rule and d.severity != "info" for d in diagnostics) else {}
