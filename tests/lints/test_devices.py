@@ -124,6 +124,11 @@ INIT = {"name": "own", "image": "a:1", "command": ["true"], "securityContext": {
         ({"command": ["torchrun", "t.py --lr 1"]}, "a script of this name"),
         ({"command": ["torchrun", "t.py", "--kw", """'{"a": 1}'"""]}, "quotes"),
         ({"command": ["torchrun", "t.py"], "gpus": 0, "limits": {"nvidia.com/mig-3g40gb": 1}}, "no known device"),
+        ({"command": ["python", "t.py"], "runtime": "jax-distributed", "image": "ghcr.io/acme/jax:1", "gpus": 0, "limits": {"google.com/tpu": 3}}, "so many TPU chips"),
+        ({"command": "wget -q https://a.io/d.tgz | tar xz\ntorchrun t.py\n"}, "nothing comes through the pipe"),
+        ({"command": "wget -qO- https://a.io/d.tgz | tar xz\ntorchrun t.py\n"}, ""),
+        ({"command": ["torchrun", "t.py"], "env": {"NCCL_NET_GDR_LEVEL": "9"}}, "NCCL ignores it"),
+        ({"command": ["torchrun", "t.py"], "env": {"NCCL_CROSS_NIC": "true"}}, "takes 0, 1 or 2"),
     ],
 )  # fmt: skip
 def test_what_stops_a_program_in_its_pod_is_reported(fields: dict[str, Any], part: str) -> None:

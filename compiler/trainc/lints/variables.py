@@ -201,12 +201,9 @@ def _unread(name: str, value: str) -> tuple[str, str] | None:
         return raised if name.startswith("TORCH") else f"{unread}: it must be a number", number_meant(value)
     if name in names["words"] and value.strip().upper() not in names["words"][name]:
         choices = names["words"][name]
-        begun = [choice for choice in choices if len(choice) > 1 and value.upper().startswith(choice)]
-        near = (
-            correct_spelling(value, choices)
-            or next(iter(begun), "")
-            or names["meant"].get(f"{name}={value.upper()}", "")
-        )
+        named = [choice for choice in choices if len(choice) > 1]
+        begun = next((choice for choice in named if value.upper().startswith(choice)), "")
+        near = correct_spelling(value, named) or begun or names["meant"].get(f"{name}={value.upper()}", "")
         so = names["consequences"].get(name, "")
         message = f"which is not one of {', '.join(choices)}{so and f': {so}'}"
         return message, suggest(value, [near]) if near else "write one of them"
