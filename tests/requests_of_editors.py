@@ -11,7 +11,7 @@ from lsprotocol import types
 from pygls.workspace import Workspace
 
 from trainc.api.arguments import Arguments
-from trainc.cli.command import COMMANDS, add_rows
+from trainc.cli.command import add_rows, commands
 from trainc.cli.parser import parse_arguments
 from trainc.features.authoring.lsp import command as lsp, server as serving
 
@@ -43,7 +43,7 @@ REQUESTS: Mapping[str, Any] = {
 def answer(method: str, text: str, folder: Path, *, release: str = "2.3") -> Any:
     """Open a file with this text in `folder`, and answer a request about it; opening alone gives its diagnostics."""
     parser = ArgumentParser()
-    add_rows(parser, next(command for command in COMMANDS if command.name == "lsp").rows())
+    add_rows(parser, next(command for command in commands() if command.name == "lsp").rows())
     arguments = parse_arguments(parser, ["--release", release] if release else [])
     assert isinstance(arguments, Arguments)
     server = serving.make_server(lambda root, alone: lsp._workspace(arguments, root, alone))

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import trainc
-from trainc.features import FEATURES, Feature
+from trainc.features import Feature, features
+from trainc.startup.shipped import read_sections
 
 PACKAGE = Path(trainc.__file__).parent
 JOB = Path(__file__).parent / "cases" / "torch-llm-pretrain.yaml"
@@ -67,7 +68,7 @@ def works_without(path: Path, whole: dict[str, str]) -> None:
         assert (done.returncode, done.stdout + done.stderr) == (0, whole[command])
 
 
-@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
+@pytest.mark.parametrize("feature", features(), ids=lambda feature: feature.name)
 def test_without_its_folder_the_rest_works(feature: Feature, tmp_path: Path, whole: dict[str, str]) -> None:
     path = linked(tmp_path / "compiler", {feature.name})
     works_without(path, whole)
@@ -86,14 +87,14 @@ def test_without_its_folder_the_rest_works(feature: Feature, tmp_path: Path, who
 
 
 def test_the_compiler_works_without_any_feature(tmp_path: Path, whole: dict[str, str]) -> None:
-    works_without(linked(tmp_path / "compiler", {feature.name for feature in FEATURES}), whole)
+    works_without(linked(tmp_path / "compiler", {feature.name for feature in features()}), whole)
 
 
 def test_every_folder_of_features_has_its_entry() -> None:
-    features = PACKAGE / "features"
-    folders = {path.parent.relative_to(features).as_posix() for path in features.glob("*/*/__init__.py")}
-    assert folders == {feature.path for feature in FEATURES}
-    assert len({feature.name for feature in FEATURES}) == len(FEATURES)
+    home = PACKAGE / "features"
+    folders = {path.parent.relative_to(home).as_posix() for path in home.glob("*/*/__init__.py")}
+    assert folders == {*read_sections(str(home / "__init__.py"), "features.txt")}
+    assert len({feature.name for feature in features()}) == len(folders)
 
 
 def test_without_sweeps_a_sweep_is_an_error_and_not_left_out(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trainc.cli.command import COMMANDS, Command
-from trainc.features import FEATURES
+from trainc.cli.command import Command, commands
+from trainc.features import features
 from trainc.plugins import FOLDERS
 
 RECORD = """
@@ -57,7 +57,7 @@ HEAVY = {
     *("threading", "urllib", "uuid", "xml"),
 }
 # Only for words that trainc.cli.words does not read, and for what is not on the way of plain documents.
-FOR_WORDS = {"argparse", "gettext", "locale", "typing"}
+FOR_WORDS = {"argparse", "contextlib", "gettext", "importlib", "locale", "typing", "warnings"}
 # Regular expressions, and what imports them: a tenth of what one job takes.
 PATTERNS = {"re", "enum", "fnmatch"}
 # For commands that explain, and for values that are not plain.
@@ -69,7 +69,7 @@ BEHIND = ("passes", "explain", "lints")
 CONCERNED = {("torch", "passes"), ("jobset", "passes")}
 # What does not concern a job of torch without gang, initializer, Secret or dialect.
 UNCONCERNED = {
-    *(feature.package for feature in FEATURES),
+    *(feature.package for feature in features()),
     "trainc.project.overlays",
     *(f"trainc.explain.{name}" for name in ("history", "model", "replay", "text")),
     *(f"trainc.admission.{name}" for name in ("rendered", "updates")),
@@ -80,7 +80,8 @@ UNCONCERNED = {
     *(f"trainc.emit.{name}" for name in ("name_hash", "secrets")),
     *("trainc.kube.re2", "trainc.project.dialects.ome", "trainc.project.dialects.v2alpha1"),
     *("trainc.schema.explanation", "trainc.schema.unknown_fields", "trainc.schema.document_kinds"),
-    *("trainc.project.settings", "trainc.project.trainc_yaml"),
+    *("trainc.project.budgets", "trainc.project.settings", "trainc.project.trainc_yaml"),
+    *("trainc.kube.bounds", "trainc.output.ownership"),
 }
 
 
@@ -128,7 +129,7 @@ def test_a_command_imports_nothing_heavy_to_explain_itself(words: list[str]) -> 
     assert within(modules, FOR_WORDS) == [] or words == ["build", "--help"]
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", commands(), ids=lambda command: command.name)
 def test_a_wrong_option_imports_only_what_says_so(command: Command) -> None:
     modules = imported(f"from trainc.cli.main import main; main([{command.name!r}, '--unheard-of'])")
     # difflib looks for near names; argparse imports shutil for a command that has commands of its own.

@@ -11,7 +11,7 @@ import pytest
 from commands import run
 from packaging.requirements import Requirement
 
-from trainc.cli.command import COMMANDS, Command
+from trainc.cli.command import Command, commands
 from trainc.cli.parser import build_parser
 
 ROOT = Path(__file__).parents[1]
@@ -93,7 +93,7 @@ def test_what_is_no_web_address_is_refused(url: str, here: Path) -> None:
     assert "error[InvalidConfiguration] docsUrl" in result.stderr
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=[command.name for command in COMMANDS])
+@pytest.mark.parametrize("command", commands(), ids=[command.name for command in commands()])
 def test_help_names_reserved_hosts_only_for_what_is_the_readers_own(command: Command) -> None:
     names = set(_RESERVED.findall(build_parser(command).format_help()))
     assert names <= {"git.example.com", "h100.example.com", "mirror.example.com"}

@@ -16,7 +16,7 @@ from limited import outcomes, request
 from packaging.requirements import Requirement
 
 import trainc
-from trainc.cli.command import COMMANDS
+from trainc.cli.command import commands
 
 pytestmark = pytest.mark.slow
 
@@ -119,7 +119,7 @@ def run(python: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[
 
 def test_every_command_is_tried() -> None:
     with_extras = {words[0] for words, _ in EXTRAS}
-    assert set(WORDS) | with_extras == {command.name for command in COMMANDS}
+    assert set(WORDS) | with_extras == {command.name for command in commands()}
 
 
 @pytest.mark.parametrize("module", ["svg", "kubeflow", "distributed", "pytest", "celpy", "lark", "re2"])

@@ -98,7 +98,7 @@ class Options:
 
     The remaining fields only affect `gitops` output. `secrets` says where SSH key pairs come from, and `keygen_image`
     is the image that generates them with "presync-job". `delivery` is the tool that applies the output, and
-    `sync_options` are its options (sync_options.SYNC_OPTIONS). `name_hash` appends a content hash to job names.
+    `sync_options` are its options (kube/sync_options.py). `name_hash` appends a content hash to job names.
     `plugins` enables plugins from other distributions, by entry point name in the group `trainc.plugins`. `gang`
     selects who gang-schedules the pods of a runtime with a podGroupPolicy: "runtime" (the scheduler named in the
     policy) or "workload" (Kubernetes itself). `kubernetes` is the minor version of the target cluster; None means 1.36,
@@ -129,7 +129,8 @@ class Options:
             value = getattr(self, setting.name)
             if value is not None:
                 object.__setattr__(self, setting.name, setting.normalize(value))
-        object.__setattr__(self, "sync_options", normalize_sync_options(self.sync_options, self.delivery))
+        if self.sync_options:
+            object.__setattr__(self, "sync_options", normalize_sync_options(self.sync_options, self.delivery))
 
     @property
     def recreates(self) -> bool:

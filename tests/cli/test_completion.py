@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from commands import run
 
-from trainc.cli.command import COMMANDS, Command
+from trainc.cli.command import Command, commands
 from trainc.cli.help import TOPICS
 from trainc.cli.parser import build_parser
 from trainc.kube.names import TRAINER_API
@@ -100,7 +100,7 @@ def answer(*words: str) -> list[str]:
     return [line.split("\t")[0] for line in result.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", commands(), ids=lambda command: command.name)
 def test_every_command_and_every_option_is_suggested(command: Command) -> None:
     assert command.name in answer(command.name[:1])
     parsers: list[tuple[tuple[str, ...], argparse.ArgumentParser]] = [((command.name,), build_parser(command))]
@@ -199,7 +199,7 @@ def test_powershell_asks_as_the_others_do() -> None:
 
 def test_the_manual_has_every_command_with_its_options_and_every_topic() -> None:
     page = run("help", "--man").stdout.replace(r"\-", "-")
-    for command in COMMANDS:
+    for command in commands():
         part = page.partition(f"\n.SS trainc {command.name}\n")[2].partition("\n.S")[0]
         flags = {flag for action in build_parser(command)._actions for flag in action.option_strings}
         assert {flag for flag in flags if rf"\fB{flag}\fR" not in part} == set()

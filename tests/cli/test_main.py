@@ -16,7 +16,7 @@ from tables import cases
 
 from trainc import __version__
 from trainc.cli import rule
-from trainc.cli.command import COMMANDS, Command
+from trainc.cli.command import Command, commands
 from trainc.cli.help import TOPICS, summary_of
 from trainc.cli.parser import build_parser
 from trainc.ir.deviations import deviations
@@ -35,7 +35,7 @@ def test_without_words_help_is_printed() -> None:
     assert run("--help") == run("-h") == result
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", commands(), ids=lambda command: command.name)
 def test_the_help_of_a_command_fits_a_screen(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = run("help", command.name).stdout.splitlines()
@@ -44,7 +44,7 @@ def test_the_help_of_a_command_fits_a_screen(command: Command, monkeypatch: pyte
     assert [line for line in lines if len(line) > 84 and not line.lstrip().startswith(("kubectl", "trainc"))] == []
 
 
-@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
+@pytest.mark.parametrize("command", [command.name for command in commands()])
 def test_help_of_a_command_is_its_own_help(command: str) -> None:
     result = run(command, "-h")
     assert (result.status, result.stdout) == (0, run("help", command).stdout)
@@ -52,7 +52,7 @@ def test_help_of_a_command_is_its_own_help(command: str) -> None:
 
 def test_an_option_is_in_the_help_of_its_command_or_in_a_topic_that_it_names() -> None:
     topics = {topic: run("help", topic).stdout for topic in TOPICS}
-    for command in COMMANDS:
+    for command in commands():
         shown = run("help", command.name).stdout
         shown += "".join(text for topic, text in topics.items() if f"trainc help {topic}" in shown)
         flags = {action.option_strings[-1] for action in build_parser(command)._actions if action.option_strings}
@@ -72,14 +72,14 @@ def test_the_first_screen_has_ten_commands_and_says_where_the_others_are() -> No
     rows = [
         line.split()[0] for line in overview.splitlines() if line.startswith("  ") and "trainc" not in line.split()[0]
     ]
-    listed = [name for name in rows if name in {command.name for command in COMMANDS}]
+    listed = [name for name in rows if name in {command.name for command in commands()}]
     assert len(listed) == 10
-    assert f"\n  {len(COMMANDS) - 10} more: trainc help commands\n" in overview
-    assert all(f"\n  {command.name:<12}  {command.summary}\n" in everything for command in COMMANDS)
+    assert f"\n  {len(commands()) - 10} more: trainc help commands\n" in overview
+    assert all(f"\n  {command.name:<12}  {command.summary}\n" in everything for command in commands())
     assert overview.count("\n") <= 32
 
 
-@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
+@pytest.mark.parametrize("command", [command.name for command in commands()])
 def test_the_help_of_a_command_teaches_by_example(command: str) -> None:
     shown = run(command, "--help").stdout
     assert shown.startswith(f"usage: trainc {command}")

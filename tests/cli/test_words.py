@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainc.cli.command import COMMANDS
+from trainc.cli.command import commands
 from trainc.cli.parser import build_parser, parse_arguments
 from trainc.cli.words import plain_arguments
 
@@ -56,14 +56,14 @@ LEFT = [
 
 def read(line: str) -> object:
     name, *words = [word.strip("'") for word in line.split()]
-    command = next(command for command in COMMANDS if command.name == name)
+    command = next(command for command in commands() if command.name == name)
     return plain_arguments(command, words)
 
 
 @pytest.mark.parametrize("line", PLAIN)
 def test_plain_words_mean_what_argparse_makes_of_them(line: str) -> None:
     name, *words = line.split()
-    command = next(command for command in COMMANDS if command.name == name)
+    command = next(command for command in commands() if command.name == name)
     found = read(line)
     if name == "explain":
         assert found is None or found == parse_arguments(build_parser(command), words)
@@ -76,7 +76,7 @@ def test_words_that_argparse_may_refuse_or_read_otherwise_are_left_to_it(line: s
     assert read(line) is None
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", commands(), ids=lambda command: command.name)
 def test_a_command_without_words_is_read_alike_or_left(command) -> None:  # type: ignore[no-untyped-def]
     found = plain_arguments(command, [])
     assert found is None or found == parse_arguments(build_parser(command), [])

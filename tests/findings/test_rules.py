@@ -9,7 +9,7 @@ import pytest
 from commands import run
 
 from trainc import CompileError, Options, admit, refusals
-from trainc.cli.command import COMMANDS
+from trainc.cli.command import commands
 from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents
 
@@ -97,7 +97,7 @@ def reported(block: str, tmp_path: Path) -> set[tuple[str, str]]:
     Lines `# file: NAME` divide a block into the files of a folder, which is then the input.
     """
     words = block.partition("\n")[0].removeprefix("# trainc:").split() if block.startswith("# trainc:") else []
-    known = {"admit", "refusals", *(command.name for command in COMMANDS)}
+    known = {"admit", "refusals", *(command.name for command in commands())}
     command = words.pop(0) if words and words[0] in known else "build"
     if command in ("admit", "refusals"):
         return _of_function(command, block)

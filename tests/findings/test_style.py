@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import pytest
 
-from trainc.cli.command import COMMANDS
+from trainc.cli.command import commands
 from trainc.findings.codes import codes, page
 
 REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "compiler" / "trainc"
 PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").glob("*.md")])
 RULES = sorted(PACKAGE.rglob("rules/*.md"))
-COMMAND_MODULES = {f"{command.module.removeprefix('trainc.').replace('.', '/')}.py" for command in COMMANDS}
+COMMAND_MODULES = {f"{command.module.removeprefix('trainc.').replace('.', '/')}.py" for command in commands()}
 # Files that `report`, `init` and `cmp` fill in and write, and what the help of the compiler's own commands says.
 TEMPLATES = sorted(
     path

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from commands import run
 
-from trainc.cli.command import COMMANDS
+from trainc.cli.command import commands
 from trainc.cli.parser import build_parser, parse_arguments
 from trainc.features.authoring.lsp.workspace import Workspace
 from trainc.features.cluster.doctor import command as doctor
@@ -203,7 +203,7 @@ RAISES: dict[str, Any] = {
 def _said(words: str) -> tuple[int, str]:
     """The status of a command, and what it says."""
     if words == "the language server":
-        arguments = parse_arguments(build_parser(next(c for c in COMMANDS if c.name == "check")), [])
+        arguments = parse_arguments(build_parser(next(c for c in commands() if c.name == "check")), [])
         texts = {str(Path(file).resolve()): FILES[file] for file in ("jobs/llm.yaml", "jobs/bad.yaml")}
         workspace = Workspace(arguments, str(Path.cwd()))
         found = [d for file in texts for d in workspace.look_at(file, texts).diagnostics]

@@ -15,7 +15,7 @@ from lsprotocol import types
 from requests_of_editors import REQUESTS, answer
 from steps import assert_linear, steps
 
-from trainc.cli.command import COMMANDS as KNOWN, Streams
+from trainc.cli.command import Streams, commands
 from trainc.cli.main import main
 from trainc.features.authoring.lsp import server as serving
 
@@ -50,7 +50,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_command_is_counted_or_reads_no_documents() -> None:
-    assert {command.name for command in KNOWN} - OTHERS == set(COMMANDS)
+    assert {command.name for command in commands()} - OTHERS == set(COMMANDS)
 
 
 def counted(work: Callable[[int], None], sizes: Sequence[int] = SIZES) -> list[int]:

@@ -18,7 +18,7 @@ from commands import run
 from hostile_inputs import CLUSTER, FLAGS, HEAD
 from package import GROUP, nodes
 
-from trainc.cli.command import COMMANDS, Streams
+from trainc.cli.command import Streams, commands
 from trainc.cli.main import main, whole_output
 
 CASES = Path(__file__).parents[1] / "cases"
@@ -89,7 +89,7 @@ def trainc(words: str, output: str, **environment: str) -> tuple[list[str], str]
 
 
 def test_every_command_is_here() -> None:
-    assert {command.name for command in COMMANDS} == {*PRINTS, *SILENT}
+    assert {command.name for command in commands()} == {*PRINTS, *SILENT}
 
 
 @pytest.mark.parametrize(("command", "unbuffered"), BUFFERED)

@@ -11,6 +11,7 @@ import io
 import marshal
 import sys
 import sysconfig
+from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -60,7 +61,7 @@ class _Bundled(SourceFileLoader):
 
 sys.path += {paths!r}
 sys.meta_path.insert(0, _Bundled)
-from trainc.cli.main import run
+from trainc.__main__ import run
 
 sys.exit(run())
 '''
@@ -88,6 +89,7 @@ def bundle(program: Path) -> None:
 
 def _modules_of_a_build() -> set[str]:
     """The modules that are imported once a job has been compiled."""
+    import_module("trainc.__main__")
     with TemporaryDirectory() as folder:
         job = Path(folder, "job.yaml")
         job.write_text(_JOB, encoding="utf-8")

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from trainc.cli.command import COMMANDS, Command
+from trainc.cli.command import Command, commands
 from trainc.cli.parser import build_parser
 from trainc.findings.codes import codes, page, summary_of
 from trainc.ir.deviations import deviations
@@ -108,7 +108,7 @@ def _with_links(text: str, name: Path, repository: Path, pages: set[str]) -> str
 
 def _commands() -> str:
     """The help of every command, as printed by `trainc COMMAND --help`."""
-    entries = (f"## trainc {c.name}\n\n{c.summary.capitalize()}.\n\n```text\n{_help(c)}```\n" for c in COMMANDS)
+    entries = (f"## trainc {c.name}\n\n{c.summary.capitalize()}.\n\n```text\n{_help(c)}```\n" for c in commands())
     return "# Commands\n\n" + "\n".join(entries)
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import suppress
 
-from trainc.cli.causes import merge_diagnostics
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, read_stdin, start
 from trainc.cli.diagnostics import Files
-from trainc.cli.hidden import hidden_in
 from trainc.cli.reporting import difference, is_failure, report
 from trainc.cli.settings import Settings
 from trainc.cli.skipped import nothing_found
@@ -19,16 +16,17 @@ from trainc.emit.yaml_writer import join_stream
 from trainc.findings import CompileError, Diagnostic, Source, has_errors, sort_diagnostics
 from trainc.findings.text import counted, escape_report, first_of
 from trainc.kube.documents import identity_of
-from trainc.output.ownership import Sources, file_name, first_line
 from trainc.project.dialects import is_sweep
 from trainc.project.settings_file import settings_below
 from trainc.reading.opening import is_below
+from trainc.startup import suppress
 from trainc.startup.records import dataclass
 from trainc.startup.typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 if TYPE_CHECKING:
     from trainc.cli.at_base import Bases
     from trainc.output.folder import Plan
+    from trainc.output.ownership import Sources
 
 # What `build` does with compiled jobs: a stream or a folder, and the report about them.
 
@@ -127,6 +125,7 @@ def _leave_out(
     targets: Sequence[Target], texts: Sequence[dict[str, str]], sources: Sequence[Sources], arguments: Arguments
 ) -> bool:
     """Leave the jobs with errors out of what is written, and their files as they are; False if the rest is uncertain."""
+    from trainc.output.ownership import file_name
     from trainc.pipeline.failures import left_out_warning
 
     for target, files, source in zip(targets, texts, sources, strict=True):
@@ -156,6 +155,8 @@ def _proofs(targets: Sequence[Target], bases: Bases | None, arguments: Arguments
 
 
 def _files(compilation: Run, sources: Sources) -> dict[str, str]:
+    from trainc.output.ownership import file_name, first_line
+
     return {
         file_name(namespace, name): first_line(sources.name(file)) + text.decode()
         for namespace, name, text, file in compilation.texts("yaml")
@@ -247,12 +248,18 @@ def _refuse_all(targets: Sequence[Target], arguments: Arguments, streams: Stream
 
 
 def _all_diagnostics(targets: Sequence[Target]) -> list[Diagnostic]:
+    if not any(target.compilation.diagnostics for target in targets):
+        return []
+    from trainc.cli.causes import merge_diagnostics
+
     return merge_diagnostics({target.environment: target.compilation.diagnostics for target in targets})
 
 
 def _show(planned: Plan, target: Target, arguments: Arguments, streams: Streams) -> None:
     folder = target.folder
     for path, text in planned.new.items() if arguments.check else ():
+        from trainc.cli.hidden import hidden_in
+
         old = planned.old[path]
         names = [f"{folder}/{path}" if side is not None else "/dev/null" for side in (old, text)]
         patch = escape_report(hidden_in(difference(old or "", text or "", names[0], names[1])))
@@ -263,6 +270,8 @@ def _show(planned: Plan, target: Target, arguments: Arguments, streams: Streams)
 
 def sources_of(compilation: Run) -> Sources:
     """The source files of a compilation, named from the folder of trainc.yaml, or else by their names alone."""
+    from trainc.output.ownership import Sources, file_name
+
     settings = compilation.settings
     configured = settings.configuration.file
     home = os.path.realpath(os.path.dirname(configured) or os.curdir) if configured else ""

@@ -9,17 +9,18 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from functools import cache
 from types import SimpleNamespace
 
 from trainc.features import features
 from trainc.options import SETTINGS, Limits, Setting
+from trainc.startup import import_module
 from trainc.startup.records import dataclass, fields
 from trainc.startup.shipped import read_data, read_text
 from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, TypeVar, cast
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
     class CommandModule(Protocol):
         """What a command does."""
@@ -133,25 +134,29 @@ class TerminatedError(KeyboardInterrupt):
     """SIGTERM has ended a command while it had a temporary folder."""
 
 
-@contextmanager
-def temporary_folder(prefix: str) -> Iterator[str]:
+def temporary_folder(prefix: str) -> AbstractContextManager[str]:
     """Yield the path of a new folder that is gone at the end, also if that comes with SIGTERM."""
     import signal
+    from contextlib import contextmanager, suppress
     from tempfile import TemporaryDirectory
 
     def terminate(number: int, _: object) -> None:
         signal.signal(number, signal.SIG_IGN)  # A second one would interrupt the removal.
         raise TerminatedError
 
-    before = None
-    with suppress(ValueError):  # Only the main thread of a process has signals.
-        before = signal.signal(signal.SIGTERM, terminate)
-    try:
-        with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
-            yield folder
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGTERM, before)
+    @contextmanager
+    def made() -> Iterator[str]:
+        before = None
+        with suppress(ValueError):  # Only the main thread of a process has signals.
+            before = signal.signal(signal.SIGTERM, terminate)
+        try:
+            with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+                yield folder
+        finally:
+            if before is not None:
+                signal.signal(signal.SIGTERM, before)
+
+    return made()
 
 
 class UsageError(Exception):
@@ -173,8 +178,6 @@ class Command:
 
     def load(self) -> CommandModule:
         """Import what the command does."""
-        from importlib import import_module
-
         return cast("CommandModule", import_module(self.module))
 
     def help_text(self) -> str:
@@ -207,20 +210,31 @@ _CORE_COMMANDS = (
     ("help", "show help for a command or topic", "tools"),
     ("version", "print the version and the upstream releases it follows", "tools"),
 )
-_ALL_COMMANDS = [Command(*row, f"trainc.cli.{row[0]}", f"arguments/{row[0]}") for row in _CORE_COMMANDS]
-_ALL_COMMANDS += [
-    Command(one.command, one.summary, one.group, f"{one.package}.command", os.path.join(one.folder, "arguments"))
-    for one in features()
-    if one.command
-]
+_OWN_COMMANDS = [Command(*row, f"trainc.cli.{row[0]}", f"arguments/{row[0]}") for row in _CORE_COMMANDS]
 # As one meets them: a job is written before it is checked. The others keep their order, by group.
 _FIRST = ("new", "check", "build", "init")
-COMMANDS = tuple(
-    sorted(
-        _ALL_COMMANDS,
-        key=lambda c: (list(GROUPS).index(c.group), _FIRST.index(c.name) if c.name in _FIRST else len(_FIRST)),
+
+
+@cache
+def commands() -> tuple[Command, ...]:
+    """Return all commands, as the overview lists them."""
+    of_features = [
+        Command(one.command, one.summary, one.group, f"{one.package}.command", os.path.join(one.folder, "arguments"))
+        for one in features()
+        if one.command
+    ]
+    return tuple(
+        sorted(
+            [*_OWN_COMMANDS, *of_features],
+            key=lambda c: (list(GROUPS).index(c.group), _FIRST.index(c.name) if c.name in _FIRST else len(_FIRST)),
+        )
     )
-)
+
+
+def command_named(name: str) -> Command | None:
+    """Return a command. The table of features is read only for one that is not among the compiler's own."""
+    own = (command for command in _OWN_COMMANDS if command.name == name)
+    return next(own, None) or next((command for command in commands() if command.name == name), None)
 
 
 class HelpText(Exception):
@@ -234,7 +248,8 @@ def arguments_of(name: str, command_line: Sequence[str]) -> Arguments:
     """
     from trainc.cli.words import plain_arguments
 
-    command = next(command for command in COMMANDS if command.name == name)
+    command = command_named(name)
+    assert command is not None
     asks_for_help = "-h" in command_line or "--help" in command_line
     plain = None if asks_for_help else plain_arguments(command, command_line)
     if plain is not None:
@@ -300,8 +315,6 @@ _OWN = "trainc."
 
 
 def _named(target: str) -> Any:
-    from importlib import import_module
-
     module, _, name = target.rpartition(".")
     return getattr(import_module(module), name)
 

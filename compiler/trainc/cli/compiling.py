@@ -25,14 +25,11 @@ from trainc.features import added, ask
 from trainc.findings import CompileError, Diagnostic, Finding, Path, Source, has_errors, write
 from trainc.findings.codes import stage_of
 from trainc.findings.text import near_names
-from trainc.kube.bounds import Bound, bound_of
 from trainc.kube.documents import identity_of, mapping, path_exists, qualified
 from trainc.kube.jobset import JobSet
 from trainc.kube.names import RUNTIME_KINDS
-from trainc.output.ownership import file_name, is_marked
 from trainc.pipeline.inputs import Inputs, Step, Tally
 from trainc.pipeline.session import Judge, Session
-from trainc.project.budgets import Account, exceeded, no_deadline, takes_more
 from trainc.project.configuration import Configuration
 from trainc.reading.document import Document, label_of
 from trainc.reading.files import STDIN, read_paths
@@ -46,9 +43,11 @@ if TYPE_CHECKING:
     from trainc.cli.judging import Judgement
     from trainc.emit.yaml_writer import Form
     from trainc.findings.policy import Rules
+    from trainc.kube.bounds import Bound
     from trainc.output.choices import JobKey
     from trainc.output.keeping import Base, Keeping
     from trainc.pipeline.failures import Failures
+    from trainc.project.budgets import Account
 
 # What the labels begin with that ask for a level of Pod Security.
 _POD_SECURITY = "pod-security.kubernetes.io/"
@@ -115,6 +114,9 @@ class Court:
 
     def of_deadlines(self, jobs: Iterable[CompiledJob], session: Session) -> list[Diagnostic]:
         """Return the jobs under a budget that nothing ends."""
+        from trainc.kube.bounds import bound_of
+        from trainc.project.budgets import no_deadline
+
         bounds = {(job.namespace, job.name): bound_of(o) for job in jobs for o in JobSet.among(job.manifests)}
         return [
             document.diagnose(no_deadline(account, key, document.data, bounds[key].endless))
@@ -206,6 +208,8 @@ class Run:
                     self.tally.add(job)
                 self._jobs += [job] if self.court.snapshot or self.settings.configuration.budgets else ()
                 if self.settings.configuration.budgets or (self.settings.at_base and self.settings.at_base.budgets):
+                    from trainc.kube.bounds import bound_of
+
                     for jobset in JobSet.among(job.manifests):
                         self._bounds[job.namespace, job.name] = bound_of(jobset)
                 yield job
@@ -218,6 +222,7 @@ class Run:
         """Yield what prevents a build of kept jobs, at the lines of those that are changed although they are frozen."""
         from trainc.cli.changed_rules import first_difference
         from trainc.cli.kept import is_frozen
+        from trainc.output.ownership import file_name
 
         raw = {file_name(*identity_of(jobset.data)) for jobset in self.inputs.jobsets}
         keeping.undecided = [path for path in keeping.undecided if path not in raw]
@@ -314,6 +319,8 @@ class Run:
 
         if not open_accounts(self._bounds):
             return
+        from trainc.project.budgets import exceeded, no_deadline, takes_more
+
         sources = self.session.sources
         unfinished = {
             key: bound for key, bound in self._bounds.items() if not (judgement and judgement.has_finished(key))
@@ -370,6 +377,9 @@ class Run:
         """Return how long jobs held their devices as the base has them."""
         if (base := self._base()) is None:
             return {}
+        from trainc.kube.bounds import bound_of
+        from trainc.output.ownership import file_name
+
         texts = ((key, base.read_text(file_name(*key))) for key in keys)
         objects = ((key, read_documents(text.encode(), "", self.settings.options.limits)[0]) for key, text in texts)
         return {key: bound_of(jobset) for key, some in objects for jobset in JobSet.among(d.data for d in some)}
@@ -473,6 +483,8 @@ def _ended_by_sweeps(inputs: Inputs, settings: Settings, bases: Bases | None) ->
     """Refuse a sweep whose base was rendered as a job at the base revision, unless it says that it ends that."""
     if inputs.tally is None or bases is None or settings.output is None or not (possible := inputs.tally.bases):
         return
+    from trainc.output.ownership import file_name, is_marked
+
     base = bases.base_of(settings.output, settings.configuration.environment)
     for (namespace, name), sweep in possible:
         if base is not None and is_marked(base.read_text(file_name(namespace, name))):

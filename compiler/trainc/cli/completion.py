@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO, StringIO
 
-from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError, arguments_of
+from trainc.cli.command import Arguments, Status, Streams, UsageError, arguments_of, commands
 from trainc.findings import CompileError
 from trainc.startup.shipped import read_text
 from trainc.startup.typing import TYPE_CHECKING
@@ -50,8 +50,8 @@ def complete(command_line: Sequence[str]) -> str:
     *before, current = command_line or [""]
     if not before:
         top = (("--help", "show the commands and topics"), ("--version", "show the version"))
-        return _answer(((c.name, c.summary) for c in COMMANDS) if not current.startswith("-") else top, current)
-    parser = next((build_parser(command) for command in COMMANDS if command.name == before[0]), None)
+        return _answer(((c.name, c.summary) for c in commands()) if not current.startswith("-") else top, current)
+    parser = next((build_parser(command) for command in commands() if command.name == before[0]), None)
     if parser is None:
         return _answer((), current)
     actions = parser._actions  # noqa: SLF001 - argparse has no other way to ask
@@ -139,7 +139,7 @@ def _names(kind: str) -> Iterable[str]:
     if kind == "topic":
         from trainc.cli.help import TOPICS
 
-        return [*(command.name for command in COMMANDS), *TOPICS]
+        return [*(command.name for command in commands()), *TOPICS]
     if kind == "revision":
         return _revisions()
     if kind == "environment":

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from contextvars import ContextVar
 
-from trainc.cli.causes import join_causes
 from trainc.findings import Diagnostic, Source
 from trainc.findings.codes import DOCS_URL, rule_url
 from trainc.reading.yaml_reader import decode
@@ -72,6 +71,10 @@ class Files:
 
 def once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Return one finding for each cause, and infos with the same words as the first of them, with the others."""
+    if not diagnostics:
+        return []
+    from trainc.cli.causes import join_causes
+
     first: dict[object, Diagnostic] = {}
     for d in join_causes((d, ("",)) for d in diagnostics):
         same = (d.code, d.message, d.hint, d.path, d.environments) if d.severity == "info" else d

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from trainc.cli.command import (
-    COMMANDS,
     GROUPS,
     Arguments,
     Status,
     Streams,
     UsageError,
+    commands,
 )
 
 # The topics of `trainc help`: what concerns several commands, and options that are rarely given.
@@ -91,7 +91,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _page(topic: str | None) -> str:
     if topic is None:
         return overview()
-    for command in COMMANDS:
+    for command in commands():
         if command.name == topic:
             from trainc.cli.parser import build_parser
 
@@ -99,7 +99,7 @@ def _page(topic: str | None) -> str:
     if topic not in TOPICS:
         from trainc.findings.text import did_you_mean
 
-        topics = [*(command.name for command in COMMANDS), *TOPICS]
+        topics = [*(command.name for command in commands()), *TOPICS]
         meant = _other_words("meant").get(topic.lower())
         hint = f"did you mean `trainc help {meant}`?" if meant in topics else did_you_mean(topic, topics)
         raise UsageError(f"no help for {topic!r}; {hint or '`trainc help` lists the topics'}")
@@ -110,15 +110,15 @@ def overview() -> str:
     """The commands that most people need, the topics by name, and how to get started."""
     from trainc.startup.shipped import read_text
 
-    usual = [(command.name, command.summary) for name in _USUAL for command in COMMANDS if command.name == name]
-    more = f"{len(COMMANDS) - len(usual)} more: trainc help commands"
+    usual = [(command.name, command.summary) for name in _USUAL for command in commands() if command.name == name]
+    more = f"{len(commands()) - len(usual)} more: trainc help commands"
     topics = f"Topics: {', '.join(name for name in TOPICS if name != 'commands')}\n"
-    commands = f"{_listed('Commands', usual)}  {more}\n\n{topics}"
-    return read_text(__file__, "overview.txt").replace("{commands}", commands)
+    shown = f"{_listed('Commands', usual)}  {more}\n\n{topics}"
+    return read_text(__file__, "overview.txt").replace("{commands}", shown)
 
 
 def _all_commands() -> str:
-    groups = ((title, [(c.name, c.summary) for c in COMMANDS if c.group == group]) for group, title in GROUPS.items())
+    groups = ((title, [(c.name, c.summary) for c in commands() if c.group == group]) for group, title in GROUPS.items())
     listed = (*groups, ("Topics", [(topic, summary_of(topic)) for topic in TOPICS]))
     return "\n".join(_listed(title, rows) for title, rows in listed)
 
@@ -131,7 +131,7 @@ def unknown_command(command_line: Sequence[str]) -> str:
     """The message for an unknown command, with a suggestion if there is an obvious one."""
     from trainc.findings.text import did_you_mean
 
-    first, names = command_line[0], [command.name for command in COMMANDS]
+    first, names = command_line[0], [command.name for command in commands()]
     elsewhere = _other_words("elsewhere")
     if first.startswith("-"):
         option = first.partition("=")[0]

@@ -7,17 +7,14 @@ after Ctrl-C, 141 where the reader of the output has gone, and 143 after SIGTERM
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from contextvars import copy_context
 from io import BufferedReader, BufferedWriter, BytesIO, RawIOBase, StringIO, TextIOWrapper
 
 from trainc import __version__
 from trainc.cli.command import (
-    COMMANDS,
     Command,
     HelpText,
     Progress,
@@ -26,13 +23,15 @@ from trainc.cli.command import (
     TerminatedError,
     UsageError,
     arguments_of,
+    command_named,
+    commands,
 )
+from trainc.startup import suppress
 from trainc.startup.records import replace
-from trainc.startup.typing import Any, BinaryIO, NoReturn, TextIO, TypeVar, cast
+from trainc.startup.typing import Any, BinaryIO, TextIO, TypeVar, cast
 
 # kustomize invokes an exec plugin by an executable named after the `kind` of its configuration.
 KUSTOMIZE_PLUGIN = "Overlay"
-_ALLOCATIONS_BETWEEN_SEARCHES = 200_000
 _VERSION = ("-V", "--version")
 _SPELLINGS = {"-h": "help", "--help": "help", **dict.fromkeys(_VERSION, "version")}
 _INTERRUPTED = 130
@@ -40,11 +39,8 @@ _NO_READER = 141
 _TERMINATED = 143
 
 
-def run() -> NoReturn:
-    """Entry point of the console script."""
-    # A command is short-lived and creates few reference cycles; collecting them would cost about 5% of its run time.
-    # `lsp` keeps running, so collection is postponed rather than disabled.
-    gc.set_threshold(_ALLOCATIONS_BETWEEN_SEARCHES)
+def run() -> None:
+    """Run the command line of this process."""
     streams = _own_streams()
     sys.stdout = sys.stderr  # What a plugin or a library prints is no part of manifests or of frames.
     status = main(streams=streams)
@@ -125,9 +121,8 @@ def _dispatch(command_line: list[str], streams: Streams) -> int:
         streams.write(f"trainc {__version__}\n")
         return Status.DONE
     first = _SPELLINGS.get(first, first)
-    for command in COMMANDS:
-        if command.name == first:
-            return _run(command, arguments, streams)
+    if command := command_named(first):
+        return _run(command, arguments, streams)
     if first == "__complete":  # What the completion scripts ask, as those of cobra do.
         from trainc.cli.completion import complete
 
@@ -142,7 +137,7 @@ def _dispatch(command_line: list[str], streams: Streams) -> int:
 def _command_first(command_line: list[str]) -> list[str]:
     """Move options that stand before the command behind it: `trainc -v check` is `trainc check -v`."""
     if command_line and command_line[0].startswith("-") and command_line[0] not in _SPELLINGS:
-        names = {command.name for command in COMMANDS}
+        names = {command.name for command in commands()}
         place = next((place for place, word in enumerate(command_line) if word in names), 0)
         return [*command_line[place : place + 1], *command_line[:place], *command_line[place + 1 :]]
     return command_line

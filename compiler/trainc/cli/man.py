@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from trainc import __version__
-from trainc.cli.command import COMMANDS, GROUPS, Command
+from trainc.cli.command import GROUPS, Command, commands
 from trainc.cli.help import TOPICS, summary_of, topic_text
 from trainc.cli.parser import build_parser
 
@@ -26,7 +26,7 @@ def manual() -> str:
     ]
     for group, title in GROUPS.items():
         lines.append(f".SH {title.upper()}")
-        for command in COMMANDS:
+        for command in commands():
             if command.group == group:
                 lines += _command(command)
     lines.append(".SH TOPICS")

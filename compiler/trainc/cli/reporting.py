@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.diagnostics import STANDING, Files, full_message, once, rule_page
-from trainc.cli.hidden import hidden_in
 from trainc.findings import Diagnostic, Source, has_errors
 from trainc.findings.text import counted, escape_line, escape_report, find_underline
 from trainc.startup.records import replace
@@ -78,6 +77,8 @@ def excerpt(files: Files, source: Source, message: str = "", hint: str = "") -> 
     The carets mark the value of a key if the message mentions it, else the key.
     """
     number, start, end = find_underline(lambda number: files.line(replace(source, line=number)), source, message, hint)
+    from trainc.cli.hidden import hidden_in
+
     line = hidden_in(files.line(replace(source, line=number)) or "")
     if len(line) > _WIDEST and end - start < _WIDEST:  # What is around the word.
         first = max(0, start - _WIDEST // 2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import cache, partial
 
 from trainc.cli.command import Arguments, UsageError
@@ -19,6 +18,7 @@ from trainc.project.settings_file import read_configuration, settings_below
 from trainc.reading.files import is_overlay_folder, missing_in_settings, read_paths
 from trainc.reading.ignores import Comments
 from trainc.reading.opening import CONFIGURATION_FILE, is_inside
+from trainc.startup import suppress
 from trainc.startup.records import dataclass, fields, replace
 from trainc.startup.typing import TYPE_CHECKING, Any, BinaryIO
 

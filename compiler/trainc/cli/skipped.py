@@ -11,7 +11,6 @@ from trainc.findings import Diagnostic, Finding, Severity, has_errors
 from trainc.findings.text import counted, did_you_mean, first_of
 from trainc.kube.documents import identity_of, value_at
 from trainc.kube.names import JOB_KINDS
-from trainc.output.ownership import is_marked_file
 from trainc.pipeline.inputs import Inputs
 from trainc.project.dialects import is_legacy, is_sweep, is_trainer_document
 from trainc.reading.document import Document, label_of
@@ -125,7 +124,11 @@ def skipped_documents(
 def _copies(documents: Iterable[Document]) -> Iterator[Diagnostic]:
     """Report rendered files among the sources, which are no input."""
     for document in documents:
-        if document.data.get("kind") == "JobSet" and os.path.isfile(document.file) and is_marked_file(document.file):
+        if document.data.get("kind") != "JobSet" or not os.path.isfile(document.file):
+            continue
+        from trainc.output.ownership import is_marked_file
+
+        if is_marked_file(document.file):
             message = (
                 "trainc has written this file: a copy of a rendered file is not a source, and not part of any build"
             )

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import starmap
 
+from trainc.startup import import_module
 from trainc.startup.records import dataclass, field
 from trainc.startup.shipped import read_sections
 from trainc.startup.typing import Any
@@ -58,8 +59,6 @@ class Feature:
 
     def load(self, target: str) -> Any:
         """Import `module.function` of the feature's folder; `.function` is one of the package itself."""
-        from importlib import import_module
-
         module, _, name = target.rpartition(".")
         return getattr(import_module(".".join(filter(None, (self.package, module)))), name)
 
@@ -75,13 +74,11 @@ def _feature(path: str, rows: Iterable[tuple[str, str]]) -> Feature:
     return Feature(path, **given)
 
 
-FEATURES = tuple(starmap(_feature, read_sections(__file__, "features.txt").items()))
-
-
 @cache
 def features() -> tuple[Feature, ...]:
     """Return the features whose folders are there."""
-    return tuple(feature for feature in FEATURES if os.path.isdir(feature.folder))
+    listed = starmap(_feature, read_sections(__file__, "features.txt").items())
+    return tuple(feature for feature in listed if os.path.isdir(feature.folder))
 
 
 def added(point: str) -> Iterator[Any]:

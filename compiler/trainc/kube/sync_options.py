@@ -7,12 +7,12 @@ documentation print it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from trainc.findings.text import did_you_mean
 from trainc.startup.records import dataclass
 from trainc.startup.typing import Literal, TypeAlias
 
-Tool: TypeAlias = Literal["argocd", "flux"]
 Scope: TypeAlias = Literal["jobset", "all"]
 
 _ARGO = "argocd.argoproj.io/"
@@ -45,7 +45,7 @@ _OF_JOBSETS = ("Replace=true", "Force=true", "force=enabled")
 class SyncOption:
     """A sync option: its name on the command line, and what it does to a running job."""
 
-    tool: Tool
+    tool: str
     name: str
     effect: str
 
@@ -67,10 +67,7 @@ class SyncOption:
         return "jobset" if self.name in _OF_JOBSETS else "all"
 
 
-SYNC_OPTIONS = (
-    *(SyncOption("argocd", name, effect) for name, effect in _OF_ARGO_CD.items()),
-    *(SyncOption("flux", name, effect) for name, effect in _OF_FLUX.items()),
-)
+_EFFECTS = {"argocd": _OF_ARGO_CD, "flux": _OF_FLUX}
 
 # Pairs that contradict each other or that kubectl rejects.
 _CONFLICTS: tuple[tuple[str, str, str], ...] = (
@@ -84,9 +81,10 @@ _CONFLICTS: tuple[tuple[str, str, str], ...] = (
 )
 
 
+@cache
 def sync_options_of(tool: str) -> tuple[SyncOption, ...]:
     """Return the options that a delivery tool supports; none for kubectl."""
-    return tuple(option for option in SYNC_OPTIONS if option.tool == tool)
+    return tuple(SyncOption(tool, name, effect) for name, effect in _EFFECTS.get(tool, {}).items())
 
 
 def normalize_sync_options(names: Iterable[str], tool: str) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 
 from trainc.findings import Diagnostic, Severity, Source
 from trainc.findings.listed import Listed
@@ -25,6 +24,7 @@ from trainc.reading.opening import (
     read_file,
     repository_above,
 )
+from trainc.startup import suppress
 from trainc.startup.patterns import pattern
 
 STATE_FOLDER = ".trainc"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from marshal import dumps, loads
 
@@ -29,6 +28,7 @@ from trainc.reading.document import Document, label_of
 from trainc.schema import check
 from trainc.schema.rules import runtime_rules
 from trainc.schema.shapes import MOST_LISTED
+from trainc.startup import suppress
 from trainc.startup.records import dataclass, replace
 from trainc.startup.typing import Any
 

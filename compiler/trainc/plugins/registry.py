@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from importlib import import_module
 
 from trainc.findings import Diagnostic, Finding, has_errors
 from trainc.findings.text import did_you_mean
@@ -14,6 +13,7 @@ from trainc.ir.trainjob import TrainJob, reserved_env
 from trainc.kube.documents import Json, Manifest
 from trainc.plugins import FOLDERS
 from trainc.plugins.plugin import POINTS, ExtensionPoint, Passes, Plugin
+from trainc.startup import import_module
 from trainc.startup.records import dataclass
 from trainc.startup.typing import TYPE_CHECKING, Any, Literal, TypeAlias
 

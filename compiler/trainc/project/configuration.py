@@ -9,7 +9,6 @@ from trainc.findings import Source
 from trainc.findings.policy import Rule, matches
 from trainc.findings.text import did_you_mean
 from trainc.kube.documents import mapping
-from trainc.project.budgets import Account, Budget, accounts_of, stricter
 from trainc.reading.files import Exclude
 from trainc.reading.opening import is_inside
 from trainc.startup.records import dataclass, field
@@ -17,6 +16,7 @@ from trainc.startup.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trainc.kube.bounds import Bound
+    from trainc.project.budgets import Account, Budget
 
 CODE = "InvalidConfiguration"
 
@@ -105,6 +105,8 @@ class Configuration:
 
     def accounts(self, jobs: Iterable[tuple[str, str, Bound]], at_base: Configuration | None = None) -> list[Account]:
         """Return what jobs, each with its namespace and name, may take of the budgets; those of a base hold, too."""
+        from trainc.project.budgets import accounts_of, stricter
+
         configured = self.budgets if at_base is None else stricter(self.budgets, at_base.budgets)
         return list(accounts_of(configured, jobs))
 

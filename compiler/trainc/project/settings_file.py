@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 from trainc.findings import CompileError, Diagnostic, Finding
 from trainc.options import Limits
@@ -20,6 +19,7 @@ from trainc.reading.opening import (
     root_around,
 )
 from trainc.reading.yaml_reader import read_documents
+from trainc.startup import suppress
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 from trainc.startup.typing import Any

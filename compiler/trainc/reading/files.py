@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from contextvars import ContextVar
 from itertools import islice
 
@@ -24,6 +23,7 @@ from trainc.reading.opening import (
     root_around,
 )
 from trainc.reading.yaml_reader import read_documents
+from trainc.startup import suppress
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 from trainc.startup.typing import Any, BinaryIO, TypeAlias

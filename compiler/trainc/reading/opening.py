@@ -11,9 +11,9 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
+from trainc.startup import suppress
 from trainc.startup.patterns import pattern
 from trainc.startup.shipped import (
     read_data as read_data,  # noqa: PLC0414 - features have it from here
@@ -32,14 +32,17 @@ _SHELL_PIPES = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 _UNSAVED: ContextVar[Mapping[str, bytes] | None] = ContextVar("unsaved", default=None)
 
 
-@contextmanager
-def unsaved(texts: Mapping[str, bytes]) -> Iterator[None]:
+class unsaved:  # noqa: N801 - it is called as a function
     """Within the context, read the files in `texts` (by real path) from there instead of from disk."""
-    before = _UNSAVED.set(texts)
-    try:
-        yield
-    finally:
-        _UNSAVED.reset(before)
+
+    def __init__(self, texts: Mapping[str, bytes]) -> None:
+        self._texts = texts
+
+    def __enter__(self) -> None:
+        self._before = _UNSAVED.set(self._texts)
+
+    def __exit__(self, *raised: object) -> None:
+        _UNSAVED.reset(self._before)
 
 
 def _unsaved_content(path: str | os.PathLike[str]) -> bytes | None:

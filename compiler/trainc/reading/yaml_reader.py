@@ -10,13 +10,13 @@ import codecs
 import os
 from array import array
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from trainc.findings import CompileError, Diagnostic, Path, Source
 from trainc.options import Limits
 from trainc.reading.block_lines import LinePositions, read_lines
 from trainc.reading.document import Chunk, Document, is_printed, split
+from trainc.startup import suppress
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 from trainc.startup.typing import TYPE_CHECKING, Any
@@ -253,14 +253,14 @@ def _looks_flattened(value: Any) -> bool:
 _values_by_text: ContextVar[dict[str, Any] | None] = ContextVar("_values_by_text", default=None)
 
 
-@contextmanager
-def reading_once() -> Iterator[None]:
+class reading_once:  # noqa: N801 - it is called as a function
     """Read documents with the same text only once while this lasts. They share their data, which nobody may change."""
-    token = _values_by_text.set({})
-    try:
-        yield
-    finally:
-        _values_by_text.reset(token)
+
+    def __enter__(self) -> None:
+        self._before = _values_by_text.set({})
+
+    def __exit__(self, *raised: object) -> None:
+        _values_by_text.reset(self._before)
 
 
 def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:

@@ -50,7 +50,8 @@ else:
 __all__ = ["dataclass", "field", "fields", "replace"]
 
 _MISSING: Any = object()
-_MANY = 35
+_MANY = 50
+_set = object.__setattr__
 
 
 class _Field:
@@ -80,20 +81,18 @@ class _Definition:
 
     def __init__(self, cls: Any, defaults: dict[str, Any], frozen: bool, eq: bool) -> None:
         self._cls = cls
-        self._fields = {name: part for name, part in defaults.items() if isinstance(part, _Field)}
         self.frozen = frozen
         self.eq = eq
         self.made = 0
-        # What the generic `__init__` starts from: the default of each field, and what sets it.
-        self.factories = [(name, part.factory) for name, part in self._fields.items() if part.factory]
-        self.defaults = {**dict.fromkeys(cls.__slots__, _MISSING), **defaults}
-        self.defaults |= {name: part.default for name, part in self._fields.items()}
-        self.setters = [getattr(cls, name).__set__ for name in cls.__slots__]
+        # What the generic `__init__` starts from, and the fields that say more than their default.
+        self.defaults = {name: defaults.get(name, _MISSING) for name in cls.__match_args__}
+        self.fields = {name: part for name, part in defaults.items() if isinstance(part, _Field)}
 
     @cached_property
     def parts(self) -> tuple[_Field, ...]:
         """The fields, in order."""
-        parts = {name: self._fields.get(name) or _Field(default=default) for name, default in self.defaults.items()}
+        defaults = {name: self.defaults.get(name) for name in self._cls.__slots__}
+        parts = {name: self.fields.get(name) or _Field(default=default) for name, default in defaults.items()}
         for name, part in parts.items():
             part.name = name
         return (*parts.values(),)
@@ -157,21 +156,22 @@ def _first_init(record: Any, *args: Any, **kwargs: Any) -> None:
     Delegates to the compiled `__init__` for later instances and for wrong arguments, so that errors read the same.
     """
     cls = record.__class__
-    definition, names = cls._record, cls.__match_args__
+    definition = cls._record
     definition.made += 1
-    known = len(args) <= len(names) and (not kwargs or kwargs.keys() <= {*names[len(args) :]})
-    if definition.made > _MANY or not known:
+    given = {**dict(zip(cls.__match_args__, args, strict=False)), **kwargs}
+    values = {**definition.defaults, **given}
+    is_right = len(given) == len(args) + len(kwargs) and len(values) == len(definition.defaults)
+    if definition.made > _MANY or not is_right:
         _compiled_init(cls)(record, *args, **kwargs)
         return
-    values = {**definition.defaults, **dict(zip(names, args, strict=False)), **kwargs}
-    for name, make in definition.factories:
-        if values[name] is _MISSING:
-            values[name] = make()
-    for assign, value in zip(definition.setters, values.values(), strict=True):
+    for name, part in definition.fields.items():
+        if name not in given:
+            values[name] = part.factory() if part.factory else part.default
+    for name, value in values.items():
         if value is _MISSING:
             _compiled_init(cls)(record, *args, **kwargs)
             return
-        assign(record, value)
+        _set(record, name, value)
     if hasattr(cls, "__post_init__"):
         record.__post_init__()
 
@@ -196,7 +196,7 @@ def _compiled_init(cls: Any) -> Any:
     lines = list(_init_lines(cls, values, parameters))
     if cls._record.frozen and lines:
         open_class = type(cls.__name__, (), {"__slots__": cls.__slots__})
-        values |= {"_set": object.__setattr__, "_open": open_class, "_frozen": cls}
+        values |= {"_set": _set, "_open": open_class, "_frozen": cls}
         lines = ["_set(self, '__class__', _open)", *lines, "self.__class__ = _frozen"]
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
@@ -264,8 +264,8 @@ def _dataclass_getstate(self: Any) -> list[Any]:
 
 
 def _dataclass_setstate(self: Any, state: list[Any]) -> None:
-    for assign, value in zip(self._record.setters, state, strict=True):
-        assign(self, value)
+    for name, value in zip(self.__slots__, state, strict=True):
+        _set(self, name, value)
 
 
 class _Standard:

@@ -11,23 +11,9 @@ import sys
 TYPE_CHECKING = False
 
 if TYPE_CHECKING or "typing" in sys.modules:
-    from typing import (
-        IO,
-        Any,
-        BinaryIO,
-        Generic,
-        Literal,
-        NoReturn,
-        Protocol,
-        Self,
-        TextIO,
-        TypeAlias,
-        TypeVar,
-        cast,
-        get_args,
-    )
+    from typing import IO, Any, BinaryIO, Generic, Literal, Protocol, Self, TextIO, TypeAlias, TypeVar, cast, get_args
 else:
-    Any = BinaryIO = NoReturn = Self = TextIO = TypeAlias = object
+    Any = BinaryIO = Self = TextIO = TypeAlias = object
     IO = list
 
     class Protocol:
@@ -65,19 +51,5 @@ else:
         return alias.__args__
 
 
-__all__ = [
-    "IO",
-    "TYPE_CHECKING",
-    "Any",
-    "BinaryIO",
-    "Generic",
-    "Literal",
-    "NoReturn",
-    "Protocol",
-    "Self",
-    "TextIO",
-    "TypeAlias",
-    "TypeVar",
-    "cast",
-    "get_args",
-]
+__all__ = ["IO", "TYPE_CHECKING", "Any", "BinaryIO", "Generic", "Literal", "Protocol"]
+__all__ += ["Self", "TextIO", "TypeAlias", "TypeVar", "cast", "get_args"]

@@ -15,11 +15,11 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from trainc.cli.command import COMMANDS, Streams
+from trainc.cli.command import Streams, commands
 from trainc.cli.main import main
 
 # Imported now, because what is imported with the first input is not instrumented.
-for _command in COMMANDS:
+for _command in commands():
     with suppress(ImportError):
         _command.load()
 JOB = """apiVersion: trainer.kubeflow.org/v1alpha1

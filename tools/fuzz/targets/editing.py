@@ -10,7 +10,7 @@ from lsprotocol import types
 from pygls.workspace import Workspace
 
 from fuzz.targets.commands import _folder
-from trainc.cli.command import COMMANDS, Arguments, add_rows
+from trainc.cli.command import Arguments, add_rows, commands
 from trainc.cli.parser import parse_arguments
 from trainc.features.authoring.lsp import command as lsp, server as serving
 
@@ -47,7 +47,7 @@ def _server() -> tuple[serving.Server, str]:
 
     root = os.path.realpath(_folder())
     parser = ArgumentParser()
-    add_rows(parser, next(command for command in COMMANDS if command.name == "lsp").rows())
+    add_rows(parser, next(command for command in commands() if command.name == "lsp").rows())
     arguments = parse_arguments(parser, [])
     assert isinstance(arguments, Arguments)
     server = serving.make_server(lambda folder, alone: lsp._workspace(arguments, folder, alone))  # noqa: SLF001

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
 
 from trainc.findings import Finding, Path, has_errors
 from trainc.kube import names
@@ -11,6 +10,7 @@ from trainc.kube.documents import Json, value_at, with_value, without_path
 from trainc.kube.names import is_label_key
 from trainc.kube.releases import Span
 from trainc.schema import check
+from trainc.startup import import_module
 from trainc.startup.records import dataclass, field, replace
 from trainc.startup.typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from editor import Editor, editing, written
 
-from trainc.cli.command import COMMANDS
+from trainc.cli.command import commands
 from trainc.cli.parser import build_parser, parse_arguments
 from trainc.features.authoring.lsp.workspace import Workspace
 
@@ -28,5 +28,5 @@ def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
 @pytest.fixture(scope="session")
 def workspace_at() -> Callable[[Path], Workspace]:
     """A workspace without a server around it."""
-    check = next(command for command in COMMANDS if command.name == "check")
+    check = next(command for command in commands() if command.name == "check")
     return lambda root: Workspace(parse_arguments(build_parser(check), []), str(root))

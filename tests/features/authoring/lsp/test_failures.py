@@ -13,7 +13,7 @@ from lsprotocol import types
 from pygls.workspace import Workspace
 
 from trainc.api.arguments import Arguments
-from trainc.cli.command import COMMANDS, add_rows
+from trainc.cli.command import add_rows, commands
 from trainc.cli.parser import parse_arguments
 from trainc.features.authoring.lsp import command, fixes, hovering, server
 
@@ -28,7 +28,7 @@ def uri(tmp_path: Path) -> str:
 @pytest.fixture
 def published(tmp_path: Path, uri: str) -> tuple[server.Server, list[types.PublishDiagnosticsParams]]:
     parser = ArgumentParser()
-    add_rows(parser, next(one for one in COMMANDS if one.name == "lsp").rows())
+    add_rows(parser, next(one for one in commands() if one.name == "lsp").rows())
     arguments = parse_arguments(parser, ["--release", "2.3"])
     assert isinstance(arguments, Arguments)
     made = server.make_server(lambda root, alone: command._workspace(arguments, root, alone))

@@ -12,7 +12,7 @@ from commands import run
 from golden_files import ROOT, GoldenFile
 from syrupy.assertion import SnapshotAssertion
 
-from trainc.cli.command import COMMANDS
+from trainc.cli.command import commands
 from trainc.features.cluster.fits.snapshot import EXPORT
 
 CASE = ROOT / "tests" / "cases" / "fits"
@@ -127,7 +127,7 @@ def test_what_the_page_shows_is_what_is_printed() -> None:
 
 def test_the_commands_that_export_the_kinds_are_in_the_help_and_in_the_documentation() -> None:
     page = (ROOT / "docs" / "fits.md").read_text(encoding="utf-8")
-    help_text = next(command for command in COMMANDS if command.name == "fits").help_text()
+    help_text = next(command for command in commands() if command.name == "fits").help_text()
     for file, line in EXPORT.items():
         assert f"{line} > cluster/{file}" in page
         assert file == "names.yaml" or f"{line} > cluster/{file}" in help_text
