@@ -147,9 +147,10 @@ def _document(manifest: Mapping[str, Any]) -> str:
 # `lead` is what stands before a collection's first entry, `indent` before all others.
 def _mapping(lines: list[str], mapping: Mapping[str, Any], lead: str, indent: str, first: tuple[str, ...]) -> None:
     deeper = indent + "  "
-    for key, text, is_long, inside in _entries(tuple(mapping), first):
+    for key, name, is_long, inside in _entries(tuple(mapping), first):
         value = mapping[key]
-        name = f"? {text}\n{indent}" if is_long else text
+        if is_long:
+            name = f"? {name}\n{indent}"  # noqa: PLW2901 - it leads the same entry
         kind = value.__class__
         if kind is str:
             one_line = _one_line(value) if len(value) < _LONGEST_CACHED else None

@@ -60,9 +60,8 @@ def _writes(entry: Entrypoint) -> bool:
 
 def _is_template(entry: Entrypoint) -> bool:
     """Return whether a command or variable may have placeholders: all of them have one of these."""
-    texts = (entry.text, *(str(variable.get("value")) for variable in entry.container.env))
-    marks = ("${trial", "<", "your", "YOUR", "/path/to/", "TODO", "FIXME", "ME")
-    return any(mark in text for text in texts for mark in marks)
+    text = " ".join((entry.text, *[str(variable.get("value")) for variable in entry.container.env]))
+    return any(map(text.__contains__, ("${trial", "<", "your", "YOUR", "/path/to/", "TODO", "FIXME", "ME")))
 
 
 def _scripted(training: Training) -> bool:
@@ -268,7 +267,8 @@ def lint(
         try:
             if group.applies_to is not None and not group.applies_to(job, info):
                 continue
-            chosen = [given for given in subjects[group.per] if when is None or when(*given)]
+            given_to = subjects[group.per]
+            chosen = given_to if when is None else [given for given in given_to if when(*given)]
             functions = group.functions if chosen else ()
         except failures as error:
             guard.take(error)

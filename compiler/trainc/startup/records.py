@@ -50,7 +50,7 @@ else:
 __all__ = ["dataclass", "field", "fields", "replace"]
 
 _MISSING: Any = object()
-_MANY = 50
+_MANY = 40
 _set = object.__setattr__
 
 
