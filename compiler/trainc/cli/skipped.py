@@ -117,18 +117,16 @@ def skipped_documents(
     yield from _left_out(read)
     outputs = [of.output for of in (settings.configuration, *settings.other_environments) if of.output]
     apart += map(os.path.realpath, outputs)
-    elsewhere = (d for d in documents if not any(is_inside(d.file, folder) for folder in apart))
-    yield from _copies(elsewhere if settings.covers_all else ())
+    jobsets = [d for d in documents if d.data.get("kind") == "JobSet"] if settings.covers_all else []
+    yield from _copies(d for d in jobsets if not any(is_inside(d.file, folder) for folder in apart))
 
 
-def _copies(documents: Iterable[Document]) -> Iterator[Diagnostic]:
+def _copies(jobsets: Iterable[Document]) -> Iterator[Diagnostic]:
     """Report rendered files among the sources, which are no input."""
-    for document in documents:
-        if document.data.get("kind") != "JobSet" or not os.path.isfile(document.file):
-            continue
+    for document in jobsets:
         from trainc.output.ownership import is_marked_file
 
-        if is_marked_file(document.file):
+        if os.path.isfile(document.file) and is_marked_file(document.file):
             message = (
                 "trainc has written this file: a copy of a rendered file is not a source, and not part of any build"
             )

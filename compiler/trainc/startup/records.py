@@ -158,8 +158,8 @@ def _first_init(record: Any, *args: Any, **kwargs: Any) -> None:
     cls = record.__class__
     definition = cls._record
     definition.made += 1
-    given = {**dict(zip(cls.__match_args__, args, strict=False)), **kwargs}
-    values = {**definition.defaults, **given}
+    given = dict(zip(cls.__match_args__, args)) | kwargs  # noqa: B905 - an argument more is seen below
+    values = definition.defaults | given
     is_right = len(given) == len(args) + len(kwargs) and len(values) == len(definition.defaults)
     if definition.made > _MANY or not is_right:
         _compiled_init(cls)(record, *args, **kwargs)
