@@ -98,9 +98,8 @@ class Court:
                 file, where = by_hand.get(label) or (files[label], ())
                 hint = f"put it back into {file}, from which this change removes it"
                 at = lists[file].locate(where) if where and file in lists else None
-                here = {
-                    identity_of(o.data)[1]: o for o in new if (o.data["kind"], identity_of(o.data)[0]) == (kind, space)
-                }
+                alike = [o for o in new if (o.data["kind"], identity_of(o.data)[0]) == (kind, space)]
+                here = {identity_of(o.data)[1]: o for o in alike}
                 if other := moved.get((kind, name)):
                     at = other.locate(("metadata", "namespace"))
                     there = identity_of(other.data)[0]
@@ -492,9 +491,8 @@ def _ended_by_sweeps(inputs: Inputs, settings: Settings, bases: Bases | None) ->
             message = f"{job} is a job in {base.name}, which ends where it becomes the base of a sweep"
             given = sweep.data["base"]
             file = given if isinstance(given, str) else given["file"]
-            hint = write(
-                f"{{file: {file}, endsJob: true}}", " if it may end; else copy its file for the sweep", field="base"
-            )
+            otherwise = " if it may end; else copy its file for the sweep"
+            hint = write(f"{{file: {file}, endsJob: true}}", otherwise, field="base")
             yield sweep.diagnose(Finding("InvalidSweep", "error", message, hint, ("base",)))
 
 

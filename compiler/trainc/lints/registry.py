@@ -267,8 +267,7 @@ def lint(
         try:
             if group.applies_to is not None and not group.applies_to(job, info):
                 continue
-            given_to = subjects[group.per]
-            chosen = given_to if when is None else [given for given in given_to if when(*given)]
+            chosen = subjects[group.per] if when is None else [one for one in subjects[group.per] if when(*one)]
             functions = group.functions if chosen else ()
         except failures as error:
             guard.take(error)
