@@ -192,7 +192,9 @@ def describe_loosening(before: Configuration, after: Configuration, of_nothing: 
     known = {*after.known_environments, *filter(None, after.known_environments.values())}
     gone = [name for name, output in before.known_environments.items() if known.isdisjoint({name, output})]
     if gone and after.known_environments:
-        yield f"`environments`: {', '.join(gone)} {'is' if len(gone) == 1 else 'are'} gone, and no longer compiled."
+        outputs = ", ".join(filter(None, (before.known_environments[name] for name in gone)))
+        stays = f": what is in {outputs} stays, and its jobs run on" if outputs else ""
+        yield f"`environments`: {', '.join(gone)} {'is' if len(gone) == 1 else 'are'} gone, and no longer compiled{stays}."
     yield from _looser_rules(before.rules, after.rules, of_nothing)
     globs = [glob for glob in dict.fromkeys(after.exclude.globs) if _is_about_input(glob, before, after)]
     globs = [glob for glob in globs if glob not in of_nothing]

@@ -200,6 +200,18 @@ def test_an_application_that_is_gone_is_named_where_the_output_is() -> None:
     assert f"nothing here makes Argo CD apply ml/out/prod now ({ARGO}:9 did)" in line
 
 
+def test_an_application_outlives_its_environment() -> None:
+    """In any folder of the repository, if it names the repository that others of outputs name."""
+    Path(FLUX).unlink()
+    write("trainc.yaml", SETTINGS[: SETTINGS.index("  edge:")])
+    edge = APPLICATION.replace("name: prod", "name: edge").replace("out/prod", "out/edge")
+    write("../gitops/edge.yaml", edge)
+    (line,) = said()
+    assert line.startswith("../gitops/edge.yaml:9:5: warning[SettingsNotUsed] spec.source.path: no environment has")
+    write("../gitops/edge.yaml", edge.replace("ml/training.git", "ml/other.git"))
+    assert said() == []
+
+
 def test_an_application_set_stands_for_its_elements() -> None:
     Path(ARGO).unlink()
     write("argocd/set.yaml", SET)

@@ -210,6 +210,7 @@ class Delivery:
         """Yield what is applied although no build writes it, or one writes it for another tool."""
         moved = [output for output in self.outputs if output not in self._named]
         astray = {identity(applier) for applier in self._before if applier.files}
+        ours = {(applier.tool, source_of(applier)) for applier in self.ours}
         for applier in self.all:
             path, kind = applier.path, applier.kind
             severity: Severity = "warning"
@@ -218,7 +219,7 @@ class Delivery:
                 severity, message, hint = self._of_another(applier)
             elif applier.files or identity(applier) in astray:
                 continue
-            elif self._is_own(applier) and ownership.marked_files(there):
+            elif (self._is_own(applier) or (applier.tool, source_of(applier)) in ours) and ownership.marked_files(there):
                 message = f"no environment has `output: {path}` now, and what is there goes on in its cluster"
                 hint = f"to end these jobs: git rm -r {path}, and delete this {kind} once it has pruned them"
                 if len(moved) == 1:
