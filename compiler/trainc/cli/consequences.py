@@ -44,6 +44,8 @@ def without_consequences(run: Run) -> list[Diagnostic]:
     # Patches of runtimes that trainc.yaml names lack them, too.
     are_all_gone = any(d.source and d.source.file == CONFIGURATION_FILE for d in missing)
     may_be_unread = bool(missing) and _has_unread_runtimes(run)
+    # To give the runtimes a policy would be the next step to what the cluster refuses.
+    lacking = _lacks_workloads(run) if any(d.code == "NoGangPolicy" for d in diagnostics) else []
     follows: Mapping[str, Callable[[Diagnostic], bool]] = {
         "QueueInactive": lambda d: job_of(d) in elsewhere,
         "NotInCluster": lambda d: job_of(d) in elsewhere,
@@ -55,8 +57,9 @@ def without_consequences(run: Run) -> list[Diagnostic]:
         "FluxSubstitution": lambda d: job_of(d) in bases,
         "PatchTargetMissing": lambda d: are_all_gone or any(name in d.message for name in gone),
         "RuntimeNotFound": lambda _: may_be_unread,
+        "NoGangPolicy": lambda _: bool(lacking),
     }
-    diagnostics = [d for d in diagnostics if d.code not in follows or not follows[d.code](d)]
+    diagnostics = [*(d for d in diagnostics if d.code not in follows or not follows[d.code](d)), *lacking]
     if not_here:
         others = [d for d in diagnostics if d.trait != "unset" and (d.code != "SettingsNotUsed" or d.source)]
         diagnostics = [*(replace(d, severity="error") for d in not_here), *others]
@@ -73,6 +76,20 @@ def _has_unread_runtimes(run: Run) -> bool:
     return any(path in gone for path in run.settings.configuration.runtimes or ()) or any(
         may_have_runtime(file, run.session.options.limits) for file in run.inputs.unread
     )
+
+
+def _lacks_workloads(run: Run) -> list[Diagnostic]:
+    """Return what `gang: workload` needs and the cluster does not have, at that setting."""
+    from trainc.ir.release import release_facts
+    from trainc.kube.releases import DEFAULT_KUBERNETES, NEWEST_RELEASE
+    from trainc.plugins.workload.passes import missing_api
+
+    options = run.session.options
+    missing = missing_api(options.kubernetes or DEFAULT_KUBERNETES, release_facts(options.release or NEWEST_RELEASE))
+    return [
+        Diagnostic("WorkloadAPIMissing", "warning", message, f"remove `gang`; or, {hint}", CONFIGURATION_FILE, "gang")
+        for message, hint in missing
+    ]
 
 
 def is_wrong_among(diagnostics: Sequence[Diagnostic]) -> Callable[[Source | None], bool]:

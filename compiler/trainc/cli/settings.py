@@ -196,7 +196,8 @@ class Settings:
         """Place what is about a setting at its line."""
 
         def located(d: Diagnostic) -> Diagnostic:
-            key = d.path if d.object == CONFIGURATION_FILE else _SETTINGS_OF.get(d.code, "")
+            is_setting = d.object == CONFIGURATION_FILE or d.code == "OptionWithoutEffect"
+            key = d.path if is_setting else _SETTINGS_OF.get(d.code, "")
             is_set = key != "release" or self.options.release == self.configuration.options.get("release")
             return replace(d, source=self.place(key)) if key and is_set and d.source is None else d
 

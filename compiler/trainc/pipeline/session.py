@@ -386,9 +386,9 @@ def option_notes(options: Options) -> list[Diagnostic]:
     known = release_facts(options.release or NEWEST_RELEASE).feature_gates
     for gate in options.feature_gates:
         if gate not in known:
-            message = f"feature_gates: Trainer {options.release or NEWEST_RELEASE} has no gate {gate}"
+            message = f"Trainer {options.release or NEWEST_RELEASE} has no gate {gate}"
             later = "remove it, or compile for a later release"
-            notes.append(Diagnostic("OptionWithoutEffect", "info", message, later))
+            notes.append(Diagnostic("OptionWithoutEffect", "info", message, later, path="featureGates"))
     shaping, defaults = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options", "gang"), Options()
     chosen = [name for name in shaping if getattr(options, name) != getattr(defaults, name)]
     if chosen and options.semantics == "controller":

@@ -12,6 +12,7 @@ from trainc.findings import Finding, Path, remove
 from trainc.ir import info as gang
 from trainc.ir.info import Info, PodSet
 from trainc.ir.provenance import derived
+from trainc.ir.release import Release
 from trainc.ir.trainjob import TrainJob
 from trainc.kube import names
 from trainc.kube.documents import JOBS, POD_TEMPLATE, Json, Manifest, value_at
@@ -112,7 +113,8 @@ _DEFAULT_TIMEOUT = 60
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Yield an error for each obstacle. `policy` contains the policies of the schedulers that it replaces."""
-    yield from _missing_api(info)
+    for message, hint in missing_api(info.kubernetes, info.release):
+        yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, "runtime")
     for other in info.pod_group_policy or {}:
         if other != "workload":
             message = (
@@ -136,18 +138,18 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
         yield from _group_findings(group, policy, info, queued=names.QUEUE_LABEL in {**info.labels, **job.labels})
 
 
-def _missing_api(info: Info) -> Iterator[Finding]:
-    if info.kubernetes not in Span(SINCE, axis=KUBERNETES):
-        message = f"Kubernetes {info.kubernetes} does not have {API_VERSION}, which it needs to schedule pods as a gang"
-        hint = (
-            f'if the cluster has Kubernetes {SINCE}, set --kubernetes {SINCE}, or kubernetes: "{SINCE}" in trainc.yaml; '
-            "otherwise leave the gang to coscheduling or volcano"
+def missing_api(kubernetes: str, release: Release) -> Iterator[tuple[str, str]]:
+    """Yield what of the API an older Kubernetes or Trainer lacks, and a hint."""
+    otherwise = "leave the gang to coscheduling or volcano"
+    if kubernetes not in Span(SINCE, axis=KUBERNETES):
+        message = f"Kubernetes {kubernetes} does not have {API_VERSION}, which it needs to schedule pods as a gang"
+        right = (
+            f'if the cluster has Kubernetes {SINCE}, set --kubernetes {SINCE}, or kubernetes: "{SINCE}" in trainc.yaml'
         )
-        yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, "runtime")
-    if not info.release.pods_name_their_group:
-        message = f"JobSet {info.release.jobset}, the version for Trainer {info.release.minor}, drops schedulingGroup from pods"
-        hint = "compile with --release 2.3, or leave the gang to coscheduling or volcano"
-        yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, "runtime")
+        yield message, f"{right}; otherwise {otherwise}"
+    if not release.pods_name_their_group:
+        message = f"JobSet {release.jobset}, the version for Trainer {release.minor}, drops schedulingGroup from pods"
+        yield message, f"compile with --release 2.3, or {otherwise}"
 
 
 def _volcano_findings(policy: Json, info: Info) -> Iterator[Finding]:

@@ -219,7 +219,9 @@ class Delivery:
                 severity, message, hint = self._of_another(applier)
             elif applier.files or identity(applier) in astray:
                 continue
-            elif (self._is_own(applier) or (applier.tool, source_of(applier)) in ours) and ownership.marked_files(there):
+            elif (self._is_own(applier) or (applier.tool, source_of(applier)) in ours) and ownership.marked_files(
+                there
+            ):
                 message = f"no environment has `output: {path}` now, and what is there goes on in its cluster"
                 hint = f"to end these jobs: git rm -r {path}, and delete this {kind} once it has pruned them"
                 if len(moved) == 1:
