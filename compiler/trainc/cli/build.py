@@ -297,17 +297,15 @@ def drop_consequences(compilation: Run, files: Container[str]) -> None:
 
 
 def _print_changes(changes: list[tuple[str, str]], target: Target, arguments: Arguments, streams: Streams) -> None:
-    verbs, keeping = [verb for verb, _ in changes], target.compilation.keeping
+    verbs, keeping, kept_jobs = [verb for verb, _ in changes], target.compilation.keeping, ""
     for verb, path in changes if arguments.verbose else ():
         streams.err.write(f"{verb} {target.folder}/{path}\n")
     counts = [f"{counted(verbs.count(verb), 'file')} {verb}" for verb in ("created", "changed", "removed")]
     summary = ", ".join(count for count in counts if not count.startswith("0 ")) or "up to date"
-    count = len(keeping.waiting) if keeping is not None else 0
-    kept_jobs = (
-        f"; {counted(count, 'job')} kept as built (`trainc build --rebuild all` builds {'it' if count == 1 else 'them'} again)"
-        if count
-        else ""
-    )
+    if keeping is not None:
+        from trainc.cli.kept import kept_text
+
+        kept_jobs = kept_text(keeping)
     unwritten = " (not written: --check)" if arguments.check and changes else ""
     streams.err.write(f"{target.folder}: {summary}{unwritten}{kept_jobs}\n")
 

@@ -322,7 +322,9 @@ class Run:
 
         sources = self.session.sources
         unfinished = {
-            key: bound for key, bound in self._bounds.items() if not (judgement and judgement.has_finished(key))
+            key: bound
+            for key, bound in self._bounds.items()
+            if not (judgement and judgement.has_finished(key, ("kept", "in place")))
         }
         before = self._bounds_at_base(unfinished)
         for account in open_accounts(unfinished):

@@ -10,7 +10,7 @@ for itself. `check`, `build`, `diff` and `report` ask here, so that they agree.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -223,10 +223,10 @@ class Judgement:
         base = self.keeping.read_base()
         return base is None or (base.frozen_since(*key) is None and not self.has_finished(key))
 
-    def has_finished(self, key: JobKey) -> bool:
+    def has_finished(self, key: JobKey, standings: Collection[str] = ("kept",)) -> bool:
         """Return whether the dump of the base knows that a kept job has finished."""
         base, rendered = self.keeping.read_base(), self.keeping.rendered.get(key)
-        is_kept = rendered is not None and rendered.standing != "compiled" and self._standing(key) == "kept"
+        is_kept = rendered is not None and rendered.standing != "compiled" and self._standing(key) in standings
         return base is not None and rendered is not None and is_kept and base.read_state(rendered.body) == "finished"
 
     def _excusable(self, errors: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -65,6 +65,7 @@ def keeping_in(
         cache(lambda: None if bases is None else bases.base_of(folder, environment)),
         choices=Choices() if arguments is None else _choices(arguments),
         limits=settings.options.limits,
+        environment=environment,
     )
     if keeping.choices.asks_states and arguments is not None:
         from trainc.cli.live import Live
@@ -116,19 +117,18 @@ def check_choices(
         raise UsageError(f"there is no TrainJob {unused[0]}{where}; {near or 'check the name'}")
 
 
-def finished_jobsets(
+def states_of_jobsets(
     before: Configuration, after: Configuration, arguments: Arguments, base: str | None
-) -> set[JobKey]:
-    """The JobSets, by namespace and name, that have finished by the dump that both settings name, as `base` has it, if there is one."""
+) -> Mapping[JobKey, str]:
+    """The states of JobSets, by namespace and name, in the dump that both settings name, as `base` has it, if there is one."""
     if before.live is None or after.live is None:
-        return set()
+        return {}
     paths = [os.path.relpath(of.live[0], os.path.dirname(of.file or "") or ".") for of in (before, after) if of.live]
     if paths[0] != paths[1]:  # No change says itself what has finished.
-        return set()
+        return {}
     from trainc.cli.live import Live
 
-    states = Live(after.live, arguments.but(base=base)).states
-    return {key for key, state in states.items() if state == "finished"}
+    return Live(after.live, arguments.but(base=base)).states
 
 
 def is_frozen(configuration: Configuration, job: JobKey) -> bool:
@@ -277,7 +277,7 @@ def causes_of(
     jobs = {job.key: job for job in session.jobs}
     groups: dict[object, list[Rendered]] = {}
     base = keeping.read_base()
-    states = {file.job: "" if base is None else base.read_state(file.body) for file in keeping.waiting}
+    states = _states_of(keeping)
     unfinished = [file for file in keeping.waiting if states[file.job] != "finished"]
     for rendered in unfinished:
         if rendered.compiled is not None and rendered.key not in by_hand and not keeping.is_by_hand(rendered):
@@ -288,8 +288,8 @@ def causes_of(
     left: dict[str | frozenset[tuple[Source, bool]], dict[str, None]] = {}
     for group in groups.values():
         first = group[0]
-        changed = _changed_lines(session, jobs[first.namespace, first.name], first, keeping)
         reason = _reason(first.line, keeping)
+        changed = _changed_lines(session, jobs[first.namespace, first.name], first, keeping, is_other=bool(reason))
         if not changed and not reason:
             changed = in_common
             reason = "an overlay, a setting or the rendered file has changed " + (
@@ -311,7 +311,7 @@ def causes_of(
             if isinstance(cause, str)
             else tuple(sorted((source for source, _ in cause), key=lambda s: (s.line, s.column))),
             cause if isinstance(cause, str) else "",
-            _rebuild_of(names, states),
+            _rebuild_of(names, states, keeping.environment),
             tuple(left[cause]),
             not isinstance(cause, str) and all(is_gone for _, is_gone in cause),
         )
@@ -319,17 +319,38 @@ def causes_of(
     ]
 
 
-def _rebuild_of(jobs: Collection[str], waiting: Mapping[str, str]) -> str:
+def kept_text(keeping: Keeping) -> str:
+    """Return how many jobs a build has kept, and the flags that build those again that have not finished."""
+    states = _states_of(keeping)
+    left = [job for job, state in states.items() if state != "finished"]
+    if not states:
+        return ""
+    kept, over = f"; {counted(len(states), 'job')} kept as built", len(states) - len(left)
+    them = f"; {over} {'has' if over == 1 else 'have'} finished" if over else ""
+    again = f"`trainc build {_rebuild_of(left, states, keeping.environment)}` builds" if left else ""
+    which = ("it" if len(states) == 1 else "them") if not over else f"the other{'s' * (len(left) > 1)}"
+    return f"{kept} ({again} {which} again{them})" if left else f"{kept} ({them.lstrip('; ')})"
+
+
+def _states_of(keeping: Keeping) -> dict[str, str]:
+    """Return the jobs that are kept although compiling gives something else, with their states in the dump of the base."""
+    base = keeping.read_base()
+    return {file.job: "" if base is None else base.read_state(file.body) for file in keeping.waiting}
+
+
+def _rebuild_of(jobs: Collection[str], waiting: Mapping[str, str], environment: str) -> str:
     """Return the flags that build kept jobs again, and no other of those that wait for it, which have these states."""
-    others = waiting.keys() - {*jobs}
+    if len(jobs) == 1:
+        return f"--rebuild {next(iter(jobs))}"
+    others, here = waiting.keys() - {*jobs}, f" --env {environment}" if environment else ""
     if not others:
-        return "--rebuild all"
+        return f"--rebuild all{here}"
     spaces = {job.rpartition("/")[0] for job in jobs}
     if all(spaces) and not any(job.rpartition("/")[0] in spaces for job in others):
-        return " ".join(f"--rebuild '{space}/*'" for space in sorted(spaces))
+        return " ".join(f"--rebuild '{space}/*'" for space in sorted(spaces)) + here
     states = {waiting[job] for job in jobs}
     if len(jobs) > len(states) and all(states) and not any(waiting[job] in states for job in others):
-        return " ".join(f"--rebuild {state}" for state in sorted(states))
+        return " ".join(f"--rebuild {state}" for state in sorted(states)) + here
     return " ".join(f"--rebuild {job}" for job in sorted(jobs))
 
 
@@ -357,8 +378,13 @@ def _difference(rendered: Rendered, job: ValidDocument) -> object:
     return tuple(sorted(job.data["spec"]["runtimeRef"].items())), frozenset(before - after), frozenset(after - before)
 
 
-def _changed_lines(session: Session, job: ValidDocument, rendered: Rendered, keeping: Keeping) -> dict[Source, bool]:
-    """The lines that set what has changed, and whether they are only next to what is gone."""
+def _changed_lines(
+    session: Session, job: ValidDocument, rendered: Rendered, keeping: Keeping, *, is_other: bool
+) -> dict[Source, bool]:
+    """The lines that set what has changed, and whether they are only next to what is gone.
+
+    What another release or trainc makes of the same lines `is_other`: of these, only lines that have changed count.
+    """
     from trainc.explain.kept import changes, sources_of
     from trainc.explain.replay import Recorder
 
@@ -373,7 +399,7 @@ def _changed_lines(session: Session, job: ValidDocument, rendered: Rendered, kee
         differing = [behind_images(change, runtime.document) for change in differing]
     differing = [
         replace(change, sources=tuple(source for source in change.sources if _has_changed(source, rendered, keeping)))
-        if _is_moved(change)
+        if is_other or _is_moved(change)
         else change
         for change in differing
     ]

@@ -284,6 +284,7 @@ class Keeping:
     # What the cluster was doing with the JobSet of a file: one of `choices.STATES`, or empty.
     state_of: Callable[[str], str] = lambda _: ""
     limits: Limits = Limits()
+    environment: str = ""
     rendered: dict[JobKey, Rendered] = field(default_factory=dict)
     undecided: list[str] = field(default_factory=list)
     nothing_to_keep: list[str] = field(default_factory=list)

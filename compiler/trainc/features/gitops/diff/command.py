@@ -30,13 +30,12 @@ from trainc.api.records import pattern, replace
 from trainc.api.settings import Options, describe_loosening, merge_diagnostics
 from trainc.features import ask
 from trainc.features.gitops.diff.checked import Checked, base_of_tree, new_diagnostics
-from trainc.features.gitops.diff.comparison import compare, with_each, with_moves, with_places
+from trainc.features.gitops.diff.comparison import compare, with_moves, with_places
 from trainc.features.gitops.diff.delivery import DELIVERY_METHODS, LABELS, chosen_method
 from trainc.features.gitops.diff.denials import denials
 from trainc.features.gitops.diff.model import (
     Cause,
     Diff,
-    JobDiff,
     Review,
     Side as Compared,
     across,
@@ -57,6 +56,7 @@ from trainc.features.gitops.diff.sides import (
     sides_of,
     with_arguments,
 )
+from trainc.features.gitops.diff.states import states_between, stays_ended, with_states
 from trainc.features.gitops.diff.sweeps import SWEEP_CODES, of_sweeps
 from trainc.features.gitops.diff.text import Part as TextPart, diff_text, fate_of, figures, headline
 
@@ -298,15 +298,9 @@ def compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments, strea
         release,
         streams.progress.over,
     )
-    finished = _finished(before, after, arguments)
-    if finished:
-        ended = {key for key, of_job in was.by_job.items() if any(identity_of(one) in finished for one in of_job)}
-
-        def with_state(job: JobDiff) -> JobDiff:
-            notes = tuple(note for note in job.notes if "is still running" not in note)
-            return replace(job, finished=True, notes=notes) if (job.namespace, job.name) in ended else job
-
-        diff = with_each(diff, with_state)
+    states = states_between(before, after, arguments)
+    finished = {key for key, state in states.items() if state == "finished"}
+    diff = with_states(diff, was.by_job, states)
     notes += [*_keeping_notes(before, after, arguments, for_all, checked), *_dropped_fields(before, after)]
     diff = replace(diff, notes=(*notes, *diff.notes))
     guard = Finding.Guard("why it changes", "the search for causes", ())
@@ -342,18 +336,6 @@ def _raw(side: ReadSide) -> Sequence[JobKey]:
     """The JobSets that are sources themselves."""
     session = side.manifest_set.session
     return [identity_of(jobset.data, session.options.namespace) for jobset in session.jobsets] if session else ()
-
-
-def _finished(before: ReadSide, after: ReadSide, arguments: Arguments) -> Collection[tuple[str, str]]:
-    """The JobSets that have finished by the dump of the revision that is compared with."""
-    first, _ = sides_of(arguments)
-    # A dump counts as of the branch itself.
-    revision = first.revision and first.label.removeprefix("git:").partition(":")[0].removesuffix("...")
-    if revision is None or first.label != before.label or None in (before.configuration.live, after.configuration.live):
-        return ()
-    from trainc.api.kept import kept
-
-    return kept.finished_jobsets(before.configuration, after.configuration, arguments, revision)
 
 
 def _with_base(after: ReadSide, arguments: Arguments) -> tuple[ReadSide, Iterable[tuple[Source, bool]]]:
@@ -489,14 +471,13 @@ def _budgets(before: ReadSide, after: ReadSide, finished: Collection[tuple[str, 
     """What jobs that have not finished may take of the budgets of which they take another part than before."""
     now, was = after.configuration, before.configuration
     if now.budgets or was.budgets:
-        # What is not the same runs again.
         ended = {job: one for job, one in _jobsets_by_job(before.manifest_set) if identity_of(one) in finished}
         sides = [
             now.accounts(
                 [
                     (*job, bounds.bound_of(JobSet.read(manifest)))
                     for job, manifest in _jobsets_by_job(side)
-                    if ended.get(job) != manifest
+                    if not (job in ended and stays_ended(ended[job], manifest))
                 ],
                 was,
             )

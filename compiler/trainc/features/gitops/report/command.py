@@ -185,8 +185,8 @@ def _states(
 
         base = arguments.since and arguments.since.removeprefix("git:").removesuffix("...")
         configured = {name: settings.configuration for name, settings in environments.items()}
-        finished = {name: kept.finished_jobsets(one, one, arguments, base) for name, one in configured.items()}
-        return lambda environment, *key: "finished" if key in finished[environment] else ""
+        known = {name: kept.states_of_jobsets(one, one, arguments, base) for name, one in configured.items()}
+        return lambda environment, *key: "finished" if known[environment].get(key) == "finished" else ""
     limits = next(iter(environments.values())).options.limits
     dump, problems = Dump.read(arguments.live, limits, streams.stdin)
     if dump is None:
