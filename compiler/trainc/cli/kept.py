@@ -24,7 +24,7 @@ from trainc.options import Options
 from trainc.output.choices import STATES, Choices, JobKey, is_chosen
 from trainc.output.folder import foreign_files, text_at
 from trainc.output.keeping import Base, BuildLine, Keeping, Rendered, digest_of, prove
-from trainc.output.ownership import file_name, named_source
+from trainc.output.ownership import file_name, is_marked, named_source
 from trainc.pipeline.index import find_runtime
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
@@ -223,7 +223,11 @@ def moved_apart(run: Run) -> Iterator[Diagnostic]:
             yield stale(rendered.path, message, f"to end {rendered.job}, remove it from {source}, too; else {_BUILD}")
         elif not keeping.is_by_hand(rendered):
             message = f"this file has changed since {base.name}, and {source} has not"
-            hint = f"to have {rendered.job} as in this file, change {source}, too; to restore the file, {_BUILD}"
+            # What lacks the lines of a build stands in its way.
+            restore = (
+                _BUILD if is_marked(text or "") else f"git checkout {base.name} -- {keeping.folder}/{rendered.path}"
+            )
+            hint = f"to have {rendered.job} as in this file, change {source}, too; to restore the file, {restore}"
             yield stale(rendered.path, message, hint)
     for key in base.read_trainjobs().keys() - keeping.trainjobs.keys():
         text = keeping.read_text(path := file_name(*key))

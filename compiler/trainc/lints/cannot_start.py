@@ -51,7 +51,7 @@ def cannot_start(entry: Entrypoint) -> Iterator[Finding]:
 @lru_cache(maxsize=1024)
 def _starts(command: tuple[str, ...], is_command: bool) -> bool:
     """Return whether a command line clearly starts: a plain program with plain arguments."""
-    plain = is_command and command[0] != "" and command[0] not in BUILTINS and "=" not in command[0]
+    plain = is_command and command[0][:1] not in ("", "-") and command[0] not in BUILTINS and "=" not in command[0]
     return plain and all(map(_is_plain, command)) and not any(program_name(word) in SHELLS for word in command)
 
 
@@ -67,6 +67,10 @@ def _program(entry: Entrypoint) -> Iterator[Finding]:
         program = first if len(first) < 60 else first[:57] + "..."
         message = f"{program!r} is run as one program name, spaces included, and no image has such a file"
         yield _finding(entry, 0, message, _as_list(first))
+    elif first.startswith("-"):
+        message = f"the command begins with the option {first}, and a command replaces the program of the image"
+        hint = "put the program first, or write `args`; a JSON patch adds to a list at its /-"
+        yield _finding(entry, 0, message, hint)
     elif _TYPOGRAPHIC.search(first):
         message = f"the program's name {first!r} contains typographic quotes, spaces or dashes"
         yield _finding(entry, 0, message, write(_TYPOGRAPHIC.sub("", first)))

@@ -524,11 +524,8 @@ def _holds_output(info: Info, volume: str, command: Sequence[str] = ()) -> bool:
         for container in pod_set.containers:
             line = (*(info.command or container.command), *(info.args or container.fields.get("args", ())))
             mounts = [str(m.get("mountPath")) for m in container.mounts if m.get("name") == volume]
-            if any(
-                path.startswith(mount.rstrip("/") + "/") or path == mount
-                for path in output_paths(command or line)
-                for mount in mounts
-            ):
+            paths = output_paths(command or line)
+            if any(f"{path}/".startswith(f"{mount.rstrip('/')}/") for path in paths for mount in mounts):
                 return True
     return False
 

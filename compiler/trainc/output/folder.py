@@ -224,7 +224,8 @@ def _obstacle(path: str, why: str) -> Diagnostic:
             f"have .gitattributes say `{os.path.dirname(path)}/** text eol=lf`, and restore it: git checkout -- {path}"
         )
     elif "written by trainc" in why:
-        hint = f"if a build wrote it once, restore its first lines (git checkout HEAD -- {path}); otherwise {hint}"
+        again = f"git checkout COMMIT -- {path}, with a commit that has them, such as that of the base"
+        hint = f"if a build wrote it once, restore its first lines ({again}); otherwise {hint}"
     return Diagnostic("FileInTheWay", "error", message, hint)
 
 

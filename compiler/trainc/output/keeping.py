@@ -589,12 +589,12 @@ def prove(
             refuse(file.path, message, hint, new=not before or body == file.body, kept=place)
     for path, data in foreign.items():
         before_bytes, read = base.read_bytes(path), data.replace(b"\r\n", b"\n")
-        # That one of trainc's has other line ends is said where it is read.
         is_ours = before_bytes == read and is_marked(read.decode(errors="replace"))
         if before_bytes != data and not is_ours:
-            changed, hint = ("is new", "remove it") if before_bytes is None else ("has changed", "restore it")
+            changed, hint = "has changed", f"restore it: git checkout {base.name} -- {folder}/{path}"
+            changed, hint = ("is new", "remove it") if before_bytes is None else (changed, hint)
             message = f"trainc did not write this file, and it {changed} since {base.name}"
             if os.path.basename(path) in KUSTOMIZATIONS:
-                hint += ": with it, Argo CD and Flux apply only what it lists, and end the other jobs"
+                hint += "; with it, Argo CD and Flux apply only what it lists, and end the other jobs"
             refuse(path, message, hint, new=before_bytes is None)
     return errors, permitted

@@ -360,6 +360,6 @@ def _duplicate(second: ValidDocument, first: ValidDocument, code: str) -> Diagno
     where = f"the first one is at {source or first.document.file or 'an earlier document'}"
     hint = "rename or remove one of them"
     if source is not None and source == second.document.locate(("metadata", "name")):
-        where, hint = "a loop in the template produces it more than once", "use the loop variable in the name"
+        where, hint = "a loop in the template produces it more than once", "use the loop variable, and no item twice"
     message = f"{second.label} is defined twice; {where}"
     return second.diagnose(Finding(code, "error", message, hint, ("metadata", "name")))

@@ -163,7 +163,8 @@ def check_images(
                     prefix = "/".join(name.split("/")[: registry.count("/") + 1])
                     if near := did_you_mean(prefix, [registry], 0.93):  # ghcr.io is not meant by gcr.io.
                         message, use = f"trainc.yaml does not allow images from {prefix}", near
-                hint = Hint(use, rule=place("registries"))
+                also = f"{'' if use.endswith('?') else ';'} to allow it, first merge it under `images.registries`"
+                hint = Hint(use + also, rule=place("registries"))
                 yield label_of(manifest), Finding("RegistryNotAllowed", "error", message, hint, path)
 
 

@@ -438,7 +438,7 @@ class _Constructor:
     def _duplicate(self, name: str, key: Node, first: Node) -> None:
         line = self.chunk.source(first.index).line
         message = f"the key {name!r} is already in this mapping, on line {line}"
-        hint = "keep one of the two; kubectl would silently use the last"
+        hint = "merge both into one, or remove one of them; kubectl would silently use the last alone"
         # Only top-level objects have an apiVersion, so a second one usually starts another document.
         self._report("DuplicateKey", key, message, _SEPARATE if name == "apiVersion" else hint)
 

@@ -19,7 +19,7 @@ from trainc.startup.records import dataclass
 
 
 _END = "-"
-_FIX = "fix the patch, or narrow its target to the documents it is written for"
+_FIX = "fix the patch (`op: add` also sets what is missing), or narrow its target to the documents it is written for"
 # Repeated copies grow exponentially, like nested aliases, and repeated additions can nest deeply.
 _MOST_COPIED = 10_000
 _MOST_VALUES = 5_000_000
@@ -163,11 +163,13 @@ def _copy(value: Any) -> Any:
 
 
 def _get(data: Any, path: tuple[str, ...]) -> Any:
-    for step in path:
+    for i, step in enumerate(path):
         at = _step(data, step, path, adding=False)
         if not _has(data, at):
             near = did_you_mean(step, map(str, data)) if isinstance(data, Mapping) else ""
-            raise _MissingError(f"there is nothing at {_format_pointer(path)}{near and f'; {near}'}")
+            raise _MissingError(
+                f"there is nothing at {_format_pointer(path)}: {_format_pointer(path[:i]) or '/'} has no {step}{near and f'; {near}'}"
+            )
         data = data[at]
     return data
 
