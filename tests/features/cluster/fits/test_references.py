@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import Json, alone, jobset, kueue, namespace
+from clusters import Json, alone, jobset, kueue, local, namespace, queue
 from commands import run
 
 from trainc.features.cluster.fits.answer import fits_named
@@ -162,6 +162,17 @@ def test_what_the_snapshot_does_not_have_in_full_may_exist(what: str) -> None:
     near = [("warning", f"did you mean {known}?")] if kind != "Namespace" else []
     assert [(d.severity, d.hint) for d in found] == near
     assert about(job("gone"), printed(*(one for one in parts if one["kind"] != kind))) == []
+
+
+def test_a_queued_job_of_a_priority_that_the_snapshot_may_lack_is_not_refused() -> None:
+    job = jobset()
+    job["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "urgent"
+    classes = [kueue("WorkloadPriorityClass", name, {}) for name in ("prod", "idle")]
+    answer = alone(job, [queue("a", 16), local("a"), *classes])
+    found = [d for d in answer.diagnostics if "urgent" in d.message]
+    assert answer.verdict == "fits"
+    assert [(d.code, d.severity) for d in found] == [("NotInCluster", "warning")]
+    assert found[0].hint.startswith("use idle, prod, or export")
 
 
 @pytest.mark.parametrize(

@@ -255,7 +255,7 @@ def _readable_job(name: str, jobset: Unchecked, cluster: Cluster, created: Creat
             wrong = ()
         else:
             gaps = list(missing_objects(plain, cluster.dump, created))
-            classes = [gap for gap in gaps if gap.kind == "WorkloadPriorityClass"]
+            classes = [gap for gap in gaps if gap.kind == "WorkloadPriorityClass" and gap.certain]
             if classes and job.workload and job.workload.queue and job.verdict == "fits":
                 never = findings.about_job(name, findings.without_class(classes))
                 job = replace(

@@ -98,7 +98,9 @@ def missing_objects(jobset: Unchecked, dump: Dump, created: Created = NOTHING_CR
             continue
         seen.add(identity)
         there = dump.names(kind, namespace) if existing is None else ()
-        certain = dump.is_complete(kind, namespace)
+        # Of priorities, a name that is almost one of those that were exported is enough.
+        is_priority = kind == "WorkloadPriorityClass" and bool(did_you_mean(name, there))
+        certain = is_priority or dump.is_complete(kind, namespace)
         # Of Namespaces, nothing else would be said.
         if existing is None and (certain or (there and kind != "Namespace")):
             read = created.get((LEFT_OUT, namespace), ()) if kind == "ConfigMap" else ()
