@@ -321,11 +321,8 @@ class Run:
         from trainc.project.budgets import exceeded, no_deadline, takes_more
 
         sources = self.session.sources
-        unfinished = {
-            key: bound
-            for key, bound in self._bounds.items()
-            if not (judgement and judgement.has_finished(key, ("kept", "in place")))
-        }
+        ended = {key for key in self._bounds if judgement and judgement.has_finished(key, ("kept", "in place"))}
+        unfinished = {key: bound for key, bound in self._bounds.items() if key not in ended}
         before = self._bounds_at_base(unfinished)
         for account in open_accounts(unfinished):
             more = [key for key in account.jobs if takes_more(unfinished[key], before.get(key))]
