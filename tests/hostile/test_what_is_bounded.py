@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import tracemalloc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from trainc.output import remains
 from trainc.pipeline import valid_document
 from trainc.project.overlays.overlay import OVERLAY
 from trainc.project.trainc_yaml import TRAINC_YAML
-from trainc.reading import python_calls, settings
+from trainc.reading import files, python_calls, settings
 from trainc.reading.cluster import CLUSTER
 from trainc.reading.python_calls import calls
 from trainc.reading.yaml_reader import read_documents
@@ -233,6 +234,40 @@ def test_a_command_takes_at_most_some_tens_of_bytes_for_each(words: str, text: s
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < most * len(text + before), peak / len(text + before)
+
+
+@pytest.mark.parametrize("settings_of", ["sources: [{}]\n", "overlay: over\n"])
+def test_so_many_paths_that_are_missing_are_searched_for(settings_of: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    walked: list[str] = []
+    walk = os.walk
+
+    def counted(top: str) -> Iterator[tuple[str, list[str], list[str]]]:
+        walked.append(top)
+        return walk(top)
+
+    monkeypatch.setattr(os, "walk", counted)
+    paths = [f"jobs/no{i}/x{i}.yaml" for i in range(90)]
+    Path("over").mkdir()
+    Path("good.yaml").write_text(HEAD, encoding="utf-8")
+    Path("trainc.yaml").write_text(settings_of.format(", ".join(paths)), encoding="utf-8")
+    text = "".join(f"- {{path: {path}, target: {{kind: TrainJob}}}}\n" for path in paths)
+    Path("over/overlay.yaml").write_text(
+        f"apiVersion: trainc/v1alpha1\nkind: Overlay\npatches:\n{text}", encoding="utf-8"
+    )
+    report = run("check", *FLAGS)
+    assert (report.status, report.stderr.count("error[")) == (1, 90)
+    assert 0 < len(walked) <= files.MOST_SEARCHES
+    # One command leaves as many to the next.
+    before = len(walked)
+    run("check", *FLAGS)
+    assert len(walked) == 2 * before
+
+
+def test_a_missing_path_of_very_many_folders_is_no_nesting() -> None:
+    path = f"{'a/' * 1_500}x.yaml"
+    Path("trainc.yaml").write_text(f"sources: [{path}]\n", encoding="utf-8")
+    for words in (["check"], ["check", path]):
+        assert "error[NoSuchPath]" in run(*words).stderr
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
+from itertools import repeat
 
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.diagnostics import configured_docs_url
@@ -15,7 +16,7 @@ from trainc.kube.documents import Json, path_exists
 from trainc.options import SETTINGS, Limits, Options, merge_layers
 from trainc.project.configuration import Configuration, choose_environments
 from trainc.project.settings_file import read_configuration, settings_below
-from trainc.reading.files import is_overlay_folder, missing_in_settings, read_paths
+from trainc.reading.files import MOST_SEARCHES, is_overlay_folder, missing_in_settings, read_paths, searches
 from trainc.reading.ignores import Comments
 from trainc.reading.opening import CONFIGURATION_FILE, is_inside
 from trainc.startup import suppress
@@ -58,6 +59,8 @@ class Settings:
         configuration, name = replace(one, missing=configuration.missing), one.environment
         configured_docs_url.set(configuration.docs_url)
         missing_in_settings.set(configuration.missing)
+        if searches.get(None) is None:
+            searches.set(repeat(True, MOST_SEARCHES))
         overlay_folders = [path for path in arguments.paths if is_overlay_folder(path)]
         input_paths = [path for path in arguments.paths if path not in overlay_folders]
         chosen = [*overlay_folders, *(arguments.overlay or ())]

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from itertools import islice
+from itertools import islice, repeat
 
 from trainc.findings import Diagnostic, Severity, Source
 from trainc.findings.policy import matches
@@ -365,15 +365,20 @@ def _entry(entry: os.DirEntry[str], real_folder: str) -> _Entry:
     return _Entry(entry.path, real, entry.is_dir(), entry.is_file())
 
 
-_SHORT, _MOST_FOLDERS = 2, 1000
+_SHORT, _MOST_FOLDERS, MOST_SEARCHES, _MOST_PARTS = 2, 1000, 80, 20
+_ANY_NUMBER = repeat(True)
 _COMPILED = b"# Compiled by trainc from "
 # The lines of trainc.yaml with paths that do not exist, by path; the command line may name others.
 missing_in_settings: ContextVar[Mapping[str, Source] | None] = ContextVar("missing_in_settings", default=None)
+# One value for each folder in which something near may be searched for still: an input may name very many missing paths.
+searches: ContextVar[Iterator[bool]] = ContextVar("searches")
 
 
 def near_files(path: str, *, may_begin: bool = False) -> list[str]:
-    """Return the names in the folder of a path that it may misspell."""
+    """Return the names in the folder of a path that it may misspell; of very many paths, those of the first ones."""
     parent, name = os.path.split(path.rstrip("/" + os.sep))
+    if not next(searches.get(_ANY_NUMBER), False):
+        return []
     try:
         # Two names are not alike because they end alike, unless there is hardly more to them.
         stems = {other: other.partition(".")[0] for other in sorted(os.listdir(parent or "."))}
@@ -390,7 +395,7 @@ def near_paths(path: str) -> list[str]:
     if near := near_files(path):
         return [os.path.join(parent, other) for other in near]
     root, above, found = root_around(os.curdir), parent or os.curdir, list[str]()
-    while not found and is_inside(above, root):
+    while not found and is_inside(above, root) and next(searches.get(_ANY_NUMBER), False):
         for folder, below, names in islice(os.walk(above), _MOST_FOLDERS):
             below[:] = sorted(other for other in below if not other.startswith("."))
             there = os.path.normpath(os.path.join(folder, name))
@@ -402,9 +407,10 @@ def near_paths(path: str) -> list[str]:
 
 
 def _near_folders(path: str) -> list[str]:
-    """Return the folders that a path may misspell, in any of its parts."""
+    """Return the folders that a path may misspell, in any of its parts, if it has not very many."""
     parent, name = os.path.split(path)
-    parents = [parent] if not parent or os.path.isdir(parent) else _near_folders(parent)
+    deep = path.count("/") > _MOST_PARTS
+    parents = [parent] if deep or not parent or os.path.isdir(parent) else _near_folders(parent)
     found = [
         os.path.join(above, other) for above in parents for other in (name, *near_files(os.path.join(above, name)))
     ]

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from copy import copy
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 from trainc.api.arguments import Arguments, UsageError
@@ -365,6 +365,7 @@ class Workspace:
     @contextmanager
     def _open(self, texts: Mapping[str, str]) -> Iterator[None]:
         """Work in the root folder, like `trainc check`, with the editor's texts."""
+        files.searches.set(repeat(True, files.MOST_SEARCHES))
         with chdir(self.root), opening.unsaved({path: yaml_reader.encode(text) for path, text in texts.items()}):
             yield
 
