@@ -205,8 +205,8 @@ def _many(count: int) -> str:
         ("check job.yaml", f"{HEAD}  trainer: {{env: [{'{name: A1},' * 40_000}]}}\n", 36),
         ("import job.yaml -o jobs", f"{HEAD}  trainer:\n    args:" + "\n    - a" * 15_000 + "\n", 36),
         ("explain job.yaml", GROWING["labels"](8_000), 80),
-        ("diff was.yaml job.yaml", GROWING["labels"](2_000), 220),
-        ("diff was.yaml job.yaml", HEAD + _SELECTOR % _many(2_000), 315),
+        ("diff was.yaml job.yaml", GROWING["labels"](2_000), 180),
+        ("diff was.yaml job.yaml", HEAD + _SELECTOR % _many(2_000), 275),
         (
             "diff was.yaml job.yaml",
             GROWING["jobs"](40).replace("runtimeRef", "trainer: {image: b}\n  runtimeRef"),

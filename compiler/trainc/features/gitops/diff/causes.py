@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
-from itertools import chain
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Document, files, label_of
-from trainc.api.explained import ExplainedField, Explanation, Recorder
+from trainc.api.explained import ExplainedField, Recorder
 from trainc.api.findings import Path, Source, differences
 from trainc.api.jobs import Session, ValidDocument
 from trainc.api.kube import documents, identity_of, names, releases, value_at
 from trainc.api.records import dataclass, field, replace
 from trainc.api.settings import Options
-from trainc.features.gitops.diff.model import Cause, JobDiff, ObjectDiff
+from trainc.features.gitops.diff.model import Cause, JobDiff
 from trainc.features.gitops.diff.places import (
     Different,
     Filling,
     Place,
+    Record,
     Template,
     Why,
     by_holder,
@@ -42,25 +42,10 @@ _CHOOSING = ("sources", "exclude", "select", "overlay")
 _OPTIONS = {name: name[0] + name.title().replace("_", "")[1:] for name in Options.__match_args__}
 _IDENTITY = ("name", "namespace")
 _NAMING = ("namespace", "namePrefix", "nameSuffix")
-# Of the changes of a job, those whose fields are asked for by name.
+# Of the changes of a job, those whose fields are asked for; of more, all that differs is a cause.
 _MOST_ASKED = 1_000
 # What of a sweep says nothing about its trials.
 _LIMITING = ("metadata", "budget", "maxTrials")
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """How a job was made on one side: every field of its objects, and the documents by the names they have there."""
-
-    explanation: Explanation
-    documents: Mapping[str, Document]
-
-    def fields(self, diff: ObjectDiff) -> Sequence[ExplainedField]:
-        """Return the fields of the object that differs."""
-        same_kind = [described for described in self.explanation.objects if described.name.kind == diff.key.kind]
-        called = {diff.key.name, *(diff.renamed or ())}
-        same = [described for described in same_kind if described.name.name in called] or same_kind
-        return same[0].fields if same else ()
 
 
 @dataclass(slots=True)
@@ -206,22 +191,7 @@ class Causes:
             return Why(reasons=(by_hand,))
         places: list[Place] = []
         unexplained: list[tuple[ExplainedField, str]] = []
-        lets_in = False
-        for diff in job.objects:
-            fields = [record.fields(diff) if record else () for record in records]
-            # What is gone waits nowhere.
-            texts = [None if c.after is None else str(c.before) for c in diff.changes]
-            changes = [(c.old, c.new, was) for c, was in zip(diff.changes, texts, strict=True)]
-            # Where only the name has changed, nothing has waited.
-            changes = changes or [((), (), None if diff.renamed else "")]
-            below = [by_holder(fields[0], {old for old, *_ in changes}), by_holder(fields[1], {c[1] for c in changes})]
-            ways = dict.fromkeys(way for old, new, _ in changes for way in ((1, new), (0, old)))
-            by_way = {(n, at): self._of_fields(n, below[n].get(at, ()), records[n]) for n, at in ways}
-            places += chain.from_iterable(by_way.values())
-            for old, new, was in changes:
-                found = by_way[1, new] or by_way[0, old]
-                unexplained += [(f, was) for f in below[1].get(new, ())] if not found and was is not None else ()
-                lets_in = lets_in or not found
+        lets_in = self._of_changes(job, records, places, unexplained)
         places += self._runtime(key, records, len(every))
         reasons = list(self._options(self._sides[1].jobs[key], places))
         if records[0] is not None and records[0].explanation.runtime != records[1].explanation.runtime:
@@ -251,6 +221,34 @@ class Causes:
         if not why.lines and not why.reasons:
             why = replace(why, reasons=("a new build",))
         return replace(why, pending=tuple(pending))
+
+    def _of_changes(
+        self,
+        job: JobDiff,
+        records: Sequence[Record | None],
+        places: list[Place],
+        unexplained: list[tuple[ExplainedField, str]],
+    ) -> bool:
+        """Add what differs of that from which changes are made, and what differs in nothing; return whether a change does not."""
+        lets_in, asked = False, _MOST_ASKED
+        for diff in job.objects:
+            fields = [record.fields(diff) if record else () for record in records]
+            # What is gone waits nowhere. Where only the name has changed, nothing has waited.
+            changes = [(c.old, c.new, None if c.after is None else str(c.before)) for c in diff.changes[:asked]]
+            asked -= len(changes)
+            changes = changes or ([] if diff.changes else [((), (), None if diff.renamed else "")])
+            below = [by_holder(fields[0], {old for old, *_ in changes}), by_holder(fields[1], {c[1] for c in changes})]
+            has_places: tuple[dict[Path, bool], dict[Path, bool]] = ({}, {})
+            for old, new, was in changes:
+                for n, at in ((1, new), (0, old)):
+                    if at not in has_places[n]:
+                        found = self._of_fields(n, below[n].get(at, ()), records[n])
+                        has_places[n][at] = bool(found)
+                        places += found
+                has_none = not (has_places[1][new] or has_places[0][old])
+                unexplained += [(f, was) for f in below[1].get(new, ())] if has_none and was is not None else ()
+                lets_in = lets_in or has_none
+        return lets_in
 
     def _by_hand(self, key: Key) -> str:
         """Return the file of a job that is kept as it is in the output folder, which differs from what compiling gives."""

@@ -9,12 +9,12 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Document, label_of
-from trainc.api.explained import ExplainedField
+from trainc.api.explained import ExplainedField, Explanation
 from trainc.api.findings import Path, Source, differences
 from trainc.api.jobs import Session, ValidDocument
 from trainc.api.kube import Manifest, value_at
 from trainc.api.records import dataclass, field, pattern, replace
-from trainc.features.gitops.diff.model import Cause
+from trainc.features.gitops.diff.model import Cause, ObjectDiff
 
 # A value in a document: the side, 0 before and 1 after, the document as it is in its file, and the path.
 Place: TypeAlias = tuple[int, Document, Path]
@@ -30,6 +30,21 @@ class Why:
     lines: tuple[Cause, ...] = ()
     reasons: tuple[str, ...] = ()
     pending: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """How a job was made on one side: every field of its objects, and the documents by the names they have there."""
+
+    explanation: Explanation
+    documents: Mapping[str, Document]
+
+    def fields(self, diff: ObjectDiff) -> Sequence[ExplainedField]:
+        """Return the fields of the object that differs."""
+        same_kind = [described for described in self.explanation.objects if described.name.kind == diff.key.kind]
+        called = {diff.key.name, *(diff.renamed or ())}
+        same = [described for described in same_kind if described.name.name in called] or same_kind
+        return same[0].fields if same else ()
 
 
 @dataclass(slots=True)
