@@ -230,12 +230,12 @@ class Causes:
         unexplained: list[tuple[ExplainedField, str]],
     ) -> bool:
         """Add what differs of that from which changes are made, and what differs in nothing; return whether a change does not."""
-        lets_in, asked = False, _MOST_ASKED
+        lets_in, left = False, _MOST_ASKED
         for diff in job.objects:
             fields = [record.fields(diff) if record else () for record in records]
             # What is gone waits nowhere. Where only the name has changed, nothing has waited.
-            changes = [(c.old, c.new, None if c.after is None else str(c.before)) for c in diff.changes[:asked]]
-            asked -= len(changes)
+            changes = [(c.old, c.new, None if c.after is None else str(c.before)) for c in diff.changes[:left]]
+            left -= len(changes)
             changes = changes or ([] if diff.changes else [((), (), None if diff.renamed else "")])
             below = [by_holder(fields[0], {old for old, *_ in changes}), by_holder(fields[1], {c[1] for c in changes})]
             has_places: tuple[dict[Path, bool], dict[Path, bool]] = ({}, {})
