@@ -19,7 +19,7 @@ from trainc.knowledge.tables import ALWAYS, tables_of_text
 from trainc.startup.shipped import read_sections
 
 FILES = sorted((Path(tables.__file__).parent / "tables").glob("*.json"))
-OTHERS = {"hardware", "models", "names", "xla_flags"}
+OTHERS = {"hardware", "models", "names", "readings", "xla_flags"}
 FIELDS = {
     *("program", "space", "open", "options", "generated", "extends", "roles", "agree", "alone", "sections", "closed"),
     *("rows", "strict", "ignores", "base", "renamed", "closed_file", "after", "classes"),
@@ -60,7 +60,7 @@ def test_what_only_some_versions_refuse_is_said_of_these_alone(path: Path) -> No
 def test_the_index_names_tables_that_there_are_and_each_is_named() -> None:
     extended = {parent for path in FILES for parent in json.loads(path.read_text(encoding="utf-8")).get("extends", ())}
     sections = read_sections(tables.__file__, "tables/index.txt")
-    kinds = (sections[kind] for kind in ("programs", "patterns", "anchors", "files"))
+    kinds = (sections[kind] for kind in ("programs", "patterns", "anchors", "together", "files"))
     named = {*ALWAYS, "shell", *(name for kind in kinds for name, _ in kind)}
     assert named | extended == {path.stem for path in FILES} - OTHERS
 

@@ -23,6 +23,12 @@ WORDS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "torch.distributed.launch": (["python3", "-m", "torch.distributed.launch", "--use_env", "train.py"], {}),
     "variables of the container": (["torchrun", "--nnodes=$(PET_NNODES)", "--node_rank=$(PET_NODE_RANK)", "t.py"], {}),
     "a home folder that the Trainer finds": (["torchrun", "t.py", "--output_dir", "~/out", "--logging_dir=~/logs"], {}),
+    "options of others, each one of a known program": (
+        "torchrun t.py --network_module x.py --local_loss --load_size 64 --crop_size 96 --num_generations 1 --tuning a"
+        " --resume b --enable_fsdp --quantization --base 1 --num_minibatches 3 --num_envs 4 --num_steps 5".split(),
+        {},
+    ),
+    "scripts whose names others have": ("python my_grpo.py --top_p 0 --hyp h.yaml --batch-size 60".split(), ONE),
     "a script of one's own": (["/workspace/entrypoint.sh", "--epochs", "3"], {}),
     "a script for bash": (["bash", "-ex", "/workspace/run.sh"], {}),
     "a configuration of accelerate": (["accelerate", "launch", "--config_file", "fsdp.yaml", "train.py"], {}),

@@ -213,7 +213,8 @@ LARGE = "torchrun sft.py --model_name_or_path meta-llama/Llama-3.3-70B-Instruct 
     [
         (LARGE, "g5.12xlarge", 4, "take 140 GB with 2 bytes a parameter, and all devices of the job together have 96 GB"),
         (LARGE.replace("Llama-3.3-70B-Instruct", "Llama-3.1-8B"), "g4dn.xlarge", 1, ""),  # 16 GB exactly.
-        (LARGE, "p4de.24xlarge", 8, ""),
+        (LARGE, "p4de.24xlarge", 8, "each process keeps all of the weights"),
+        (LARGE + " --fsdp full_shard", "p4de.24xlarge", 8, ""),
         (LARGE, "p5.48xlarge", 2, "weights and gradients of meta-llama/Llama-3.3-70B-Instruct take 280 GB"),
         (LARGE, "m5.large", 4, ""),
         (LARGE + " --use_peft", "g5.12xlarge", 4, "LoRA does not make frozen weights smaller"),

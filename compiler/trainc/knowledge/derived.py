@@ -13,39 +13,32 @@ from trainc.ir.commands.started import Start
 from trainc.knowledge.conditions import Fact, Facts, is_on
 from trainc.knowledge.tables import read
 from trainc.knowledge.words import flat
+from trainc.kube.documents import mapping
 from trainc.reading.settings import Expression, line_of
 from trainc.startup.patterns import matcher, pattern
 from trainc.startup.records import replace
 from trainc.startup.typing import Any
 
+_READINGS = read("readings")
 _PRECISIONS = ("accelerate:mixed_precision", "mixed_precision", "precision", "accelerate:precision")
 _SWITCHES = {"bf16": "bf16", "ds:bf16.enabled": "bf16", "fp8": "fp8", "fp8_format": "fp8"}
 # deepspeed's zero3, ds_z3_config.json, stage2.json; and lists of devices: [0, 1], "0,1", or those of a file.
 _STAGE = pattern(r"(?:zero|z|stage)[_-]?([0-3])(?![0-9])")
 _LIST = pattern(r"[\[(](?:\d{1,3}[, ]*)+[\])]|\d{1,3}(?:[, ]+\d{1,3})+,?|\d{1,3},")
 # What options are called that name devices, and those of which one number is no count; a device of PyTorch; and what examples have.
-_LISTS = pattern(
-    r"(?:.*[._])?(?:devices?|gpus?|cuda|(?:gpu|device|cuda)_?(?:ids?|idx|list|index|indices|devices?)|visible_(?:gpus|devices))",
-    2,
-)
+_LISTS = pattern(_READINGS["lists"], 2)
 _INDEX = pattern(r"(?:.*[._])?(?:(?:gpu|device|cuda)_?(?:ids?|idx|index|indices)|cuda_device)", 2)
 _DEVICE = pattern(r"cuda:(\d{1,3})(,.*)?")
 _EXAMPLE = pattern(r"(?:.*[/=])?path[/_]to[/_].*|(?:.*/)?<?your[-_ /].*|/absolute/path.*", 2)
 # What the processes that load data are called; those that prepare it beforehand end before the training.
-_WORKERS = pattern(
-    r"(?!.*scalingconfig)(?:.*[._/])?(?!preproc)(?:\w+_)?(?:num_workers|num_data_workers|dataloader_workers|workers|workers_per_gpu)"
-)
+_WORKERS = pattern(_READINGS["workers"])
 _BATCH = pattern(r"(?:.*[._/])?(?:(?:train_|per_(?:gpu|device)_(?:train_)?)?(?:batch_?size|bs)|samples_per_gpu)")
 # What the width of a transformer and the number of its heads are called; and the width of one head.
-_WIDTH = pattern(
-    r"((?:.*[./:])?(?:encoder_|decoder_|)?)(d_model|n_embd|embed_dim|emb_dim|dim_model|model_dim|attn_layers_dim|hidden_size|hidden_dim)"
-)
+_WIDTH = pattern(_READINGS["width"])
 _HEADS = "num_attention_heads attention_heads num_heads n_heads n_head nheads nhead attn_layers_heads".split()
 _OF_GRAPHS = ("num_heads", "n_heads")
 _OWN_WIDTH = pattern(r"head_(?:dim|size)|dim_head|d_head|d_kv|kv_channels|key_dim|qk_|lstm|rnn|gat")
-_FAMILIES = pattern(
-    r"(?:meta-)?llama|(?:code)?qwen|vicuna|baichuan|mistral|gemma|falcon|mpt-|yi-|internlm|chatglm|bloom|opt-|pythia|deepseek|phi-"
-)
+_FAMILIES = pattern(_READINGS["families"])
 _MODELS = ("model.name", "model_name_or_path", "base_model", "base_model_name_or_path", "pretrained_model_name_or_path")
 # How many thousand millions of parameters a model has, by its name; one of several experts says less.
 _SIZE = pattern(r"(?<![\d.x])(?<!\d_)(\d+(?:\.\d+)?)b(?![a-z])")
@@ -56,9 +49,7 @@ _HUB_ID = pattern(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _VARIANT = pattern(r"-(?:instruct|chat|base|it|hf|sft|mcore|v0\.\d|bnb-4bit|awq|gptq)(?:-.*)?$|-\d{4}$")
 # Settings that choose trackers by name, and those that switch one on.
 _CHOOSING = pattern(r"(?:.*[._])?(?:report_to|log_with|loggers?|trackers?|logger_name|logging_backend)")
-_SWITCHING = pattern(
-    r"(?:.*[._])?(?:use|enable|with|log|loggers?)[._](wandb|comet_ml|comet|neptune|swanlab|clearml)(?:\.enabled)?|(wandb)(?:\.enabled)?|.*create_(wandb)_logger"
-)
+_SWITCHING = pattern(_READINGS["switching"])
 _TRACKER = pattern(r"(?:.*[^a-z_]|)(wandb|comet_ml|comet|neptune|swanlab|clearml)(?:[^a-z_].*|)", 16)
 
 
@@ -84,7 +75,8 @@ def derived(facts: Facts) -> Iterator[Fact]:
     processes = facts.find("launcher:nproc_per_node") or facts.find("accelerate:num_processes")
     if processes is not None:
         yield replace(processes, key="job:processes")
-    if (total := facts.find("accelerate:num_processes")) is not None:
+    total = facts.find("accelerate:num_processes") or facts.find("mpirun.processes") or facts.find("horovodrun:np")
+    if total is not None:
         yield replace(total, key="job:ranks")
     yield from _precision(facts)
     yield from _trackers(written)
@@ -279,20 +271,13 @@ _PART = pattern(r"(?:\[|get\()'(\w+)'")
 _BY_PYYAML, _BY_OTHERS = pattern(r"\byaml\.\w*load\("), pattern(r"ruamel|[Rr]esolver|[Oo]mega[Cc]onf|json\.load")
 # Variables that launchers, Trainer, Kubernetes, webhooks of clouds or public images set (TPU_ by GKE's webhook for TPUs, AWS_
 # by aws/amazon-eks-pod-identity-webhook, AZURE_ by Azure/azure-workload-identity, HOST and PORT of a Service by the kubelet).
-_GIVEN = pattern(
-    r"(?:PET|TORCHELASTIC|JAX|OMPI|PMI|PMIX|DMLC|KUBERNETES|JOB_COMPLETION|SLURM|CUDA|NVIDIA|HOROVOD|MPI|PADDLE|ACCELERATE|TF_CONFIG"
-    r"|TPU_|MEGASCALE_|AWS_|AZURE_|FSDP_|MEGATRON_LM_|PYTHON|PYTORCH_|TORCH_|NCCL_|OMP_|ROCM_|HABANA_|ASCEND_)"
-    r"|\w*(?:_TOKEN|_KEY|_URI|_ID|_PORT|_SERVICE_HOST)$|\w+_PORT_\w+"
-    r"|(?:\w*RANK|\w*WORLD_SIZE|MASTER_\w+|NNODES|NPROC\w*|PATH|HOME|USER|LOGNAME|HOSTNAME|PWD|OLDPWD|SHLVL|SHELL|TERM|LANG"
-    r"|TMPDIR|LD_LIBRARY_PATH|CONDA\w*|VIRTUAL_ENV|DEBIAN_FRONTEND|GPG_KEY)$"
-)
+_GIVEN = pattern(_READINGS["given"])
 _HYDRA = pattern(r"config_(path|name)\s*=\s*[\"']([^\"']+)")
 _EXPONENT = pattern(r""":\s*["']?([+-]?\d+)(\.\d*)?[eE]([+-]?)(\d+)(?=["']?\s*(?:$|[#,}]))""")
 
 
 def of_script(facts: Facts, words: Sequence[str], start: Start) -> Iterator[Fact]:
     """Yield the variables, settings and arguments of classes that a script in Python sets, and what is wrong with its options."""
-    known: dict[str, Fact] = {}
     named = facts.by_key.get("call:NAMES")
     classes: Mapping[str, str] = read("calls")["classes"] if named is not None else {}
     # With both, a parameter may be that of either.
@@ -313,9 +298,7 @@ def of_script(facts: Facts, words: Sequence[str], start: Start) -> Iterator[Fact
             yield replace(fact, key=f"{space}{argument}", value=value, text=text)
         elif name == "os.environ" and f"env:{argument}" not in facts.by_key:
             yield from () if _GIVEN.match(argument) else (replace(fact, key="job:unread", value=argument),)
-        elif name == "OPTIONS" and argument.startswith("-"):
-            known[argument] = fact
-    yield from _of_options(known, words, start, whole="call:OPTIONS" in facts.by_key)
+    yield from _of_options(facts, words, start)
 
 
 def numbers_of_texts(facts: Facts, files: Iterable[Any]) -> Iterator[Fact]:
@@ -331,6 +314,21 @@ def numbers_of_texts(facts: Facts, files: Iterable[Any]) -> Iterator[Fact]:
                     better = f"{number[1]}{number[2] or '.0'}e{number[3] or '+'}{number[4]}"
                     yield replace(file.fact(key, number[0].strip(": '\""), ""), key="job:text_number")
                     yield Fact("job:number", f"{key.rpartition('.')[2]}: {better}", "a number")
+
+
+def of_registry(facts: Facts, by_path: Mapping[str, Any]) -> Iterator[Fact]:
+    """Yield a data set that the list of LLaMA-Factory lacks, or of what kind the one is that is in it."""
+    folder, named = facts.find("dataset_dir"), facts.find("dataset")
+    if folder is None or named is None or "finetuning_type" not in facts.by_key:
+        return
+    file = by_path.get(normpath(join(str(folder.value), "dataset_info.json")))
+    known = mapping(file.value) if file is not None else {}
+    for name in str(named.value).replace(",", " ").split() if known else ():
+        entry = known.get(name)
+        kind = "no_entry" if entry is None else "pairs" if mapping(entry).get("ranking") is True else "no_pairs"
+        yield replace(named, key=f"job:{kind}", value=name)
+        near = correct_spelling(name, known, 4)
+        yield Fact("job:entries", near or ", ".join(map(str, known)), "its data sets")
 
 
 def overrides_of_nobody(given: Sequence[Fact], files: Sequence[Any], by_path: Mapping[str, Any]) -> Iterator[Fact]:
@@ -354,8 +352,10 @@ def overrides_of_nobody(given: Sequence[Fact], files: Sequence[Any], by_path: Ma
             known = known[part]
 
 
-def _of_options(known: Mapping[str, Fact], words: Sequence[str], start: Start, *, whole: bool) -> Iterator[Fact]:
-    """Yield an option that a script does not take, and one that it needs and does not get."""
+def _of_options(facts: Facts, words: Sequence[str], start: Start) -> Iterator[Fact]:
+    """Yield an option that a script does not take, a value that it refuses, and one that it needs and does not get."""
+    known = {key[13:]: one for key, one in facts.by_key.items() if key.startswith("call:OPTIONS/-")}
+    whole = "call:OPTIONS" in facts.by_key
     at = next((n for n, word in enumerate(words) if word.endswith(".py")), None)
     if at is None or not (known or whole) or any("$" in word or "`" in word for word in words):
         return

@@ -191,7 +191,7 @@ def variable_names() -> Mapping[str, Any]:
 #
 # tables/index.txt has, for each table, `programs`: names of programs, with their first argument or without, of scripts, and of
 # modules; `patterns`: parts of their names; `anchors`: options and keys that no other program has; and `together`: such that
-# few others have all, one of each group. `files` are known by their keys in the same way. `variables` are those that a row is about, `texts` parts of the commands
+# few others have all, one of each group; with `with`, a name of `programs` or `patterns` counts beside one of these. `files` are known by their keys in the same way. `variables` are those that a row is about, `texts` parts of the commands
 # that one is about, `starting` the programs that start the processes of a training themselves, `own work` is in scripts that need no launcher to share theirs, `all devices` where one process uses all, and `one device` where each has one. Every job asks, and nearly none of them names anything: then no table is read.
 
 # What every container may concern; the table "shell" is for commands that have one of its texts.
@@ -265,6 +265,12 @@ def tables_of_program(names: Iterable[str], text: str = "") -> Iterator[str]:
 def commands() -> frozenset[str]:
     """Return the first words of the programs that are known by their first argument, too."""
     return frozenset(name.partition(" ")[0] for name in _by_name("programs") if " " in name)
+
+
+def is_meant(table: str, keys: Iterable[str]) -> bool:
+    """Return whether a program of a table's name is the one that the table is about, by its options."""
+    marks = dict(_marks("with")).get(table)
+    return marks is None or not frozenset(keys).isdisjoint(marks[0])
 
 
 def tables_of_options(keys: Iterable[str]) -> Iterator[str]:

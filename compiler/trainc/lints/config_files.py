@@ -73,8 +73,16 @@ class ConfigFile:
         if key.startswith(("call", "maybe")):
             name, _, argument = key.partition(":")[2].partition("/")
             text = f"{f'{argument} of ' if argument.isidentifier() else ''}{name} in {self.name}"
-            own = {"OPTIONS": argument or "argparse", "ON": "a device", "IMPORT": argument, "TEXT": "the script"}
-            text = f"{own[name]} in {self.name}" if name in own else text
+            own = {
+                "OPTIONS": argument or "argparse",
+                "ON": "a device",
+                "IMPORT": argument,
+                "TEXT": "the script",
+                "UNBOUND": value,
+                "RELATIVE": value,
+            }
+            if name in own:
+                text, value = f"{own[name]} in {self.name}", True if name == "RELATIVE" else value
             if name in _OF_ONE:
                 text, value = f"{value} in {self.name}, behind a test of the rank", True
             return Fact(key, value, text, file=None if name in ("NAMES", "FOREIGN", "DEVICES") else (self, key))

@@ -25,6 +25,7 @@ from trainc.startup.typing import Any
 
 _NAMED = pattern(r"\{([\w.:/-]+(?: [*/] [\w.:?/-]+)*)\}")
 _BOOLEANS = frozenset(("true", "false", "1", "0", "yes", "no", "on", "off", "y", "n", "t", "f"))
+_WORDS_OF_YAML = {True: ("on", "yes", "true"), False: ("no", "off", "false", "none")}
 _OFF = frozenset(("auto", "none", "null", ""))
 _INTEGER = pattern(r"\s*[+-]?\d+(?:_\d+)*\s*")
 _NODES = pattern(r"\bNODES\b")
@@ -142,7 +143,13 @@ def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
     level = "warning" if row.level == "error" and not run.start.sure else row.level
     if row.assumed and all(facts.find(package) is None for package in row.assumed):
         level = "info"
-    yield run.finding(code, level, message, write, about)
+    finding = run.finding(code, level, message, write, about)
+    if about is not None and about.key == "call:TEXT" and finding.about == "file":  # At what the row reads in it.
+        match = pattern(row.reads["call:TEXT"]).search(str(about.value))
+        finding = replace(
+            finding, line=str(about.value)[: match.start(match.lastindex or 0)].count("\n") if match else 0
+        )
+    yield finding
 
 
 def _written(about: Fact, better: Any, also: str) -> str:
@@ -235,6 +242,9 @@ def _refused(known: Table, fact: Fact, kind: str, choices: Sequence[str]) -> tup
         # A list that is written with commas, and not with spaces, has all of its items.
         parts = str(value).replace(",", " ")
         joined = f'"{parts}"' if {*parts.split()} <= {*choices} else nearest[0]
+        # YAML reads these words as true and false.
+        words = _WORDS_OF_YAML[value] if isinstance(value, bool) and fact.file is not None else ()
+        joined = next((f'"{word}"' for word in words if word in choices), joined)
         hint = suggest(str(value), [near]) if near else f"write {fact.form.format(joined)}"
         listed = ", ".join(dict.fromkeys((*nearest, *choices)) if len(choices) < _MOST_LISTED else nearest[:8])
         more = " and others" if len(choices) >= _MOST_LISTED else ""
@@ -547,8 +557,12 @@ def _unreadable(training: Training) -> Iterator[Finding]:
     """Yield a finding for each file that a command names and no parser takes. DeepSpeed itself reads more than JSON."""
     if any(name in training.text for name in _FILLING):
         return
-    for file in visible_files(training):
-        named = file.path in training.text and not (file.name.endswith("json") and "deepspeed_config" in training.text)
+    files = visible_files(training)
+    texts = [training.text, *(file.text or "" for file in files if file.path in training.text)]
+    for file in files:
+        named = any(file.path in text for text in texts) and not (
+            file.name.endswith("json") and "deepspeed_config" in training.text
+        )
         problem = syntax_problem(file.name, file.text) if named and file.document is not None and file.text else None
         if problem is not None:
             message = f"{file.name} {problem[1]}"

@@ -14,13 +14,15 @@ from trainc.ir.commands.started import Start
 from trainc.ir.entrypoints import pod_path
 from trainc.ir.info import About
 from trainc.knowledge.conditions import Fact, Facts
-from trainc.knowledge.derived import derived, numbers_of_texts, of_script, overrides_of_nobody
+from trainc.knowledge.derived import derived, numbers_of_texts, of_registry, of_script, overrides_of_nobody
 from trainc.knowledge.hosts import Hosts, read_file, read_list
 from trainc.knowledge.software import changes_image, installed, of_image
 from trainc.knowledge.tables import (
     ALWAYS,
     Table,
     count_anywhere,
+    is_meant,
+    read,
     table,
     table_of_file,
     tables_of_options,
@@ -39,9 +41,7 @@ from trainc.startup.typing import Any
 
 _PYTHON = pattern(r"(?:.*/)?(?:python[\d.]*|(?:ba|da|z)?sh)")
 # Variables that MPI itself reads or hands on, that only rank 0 needs, or that change nothing that ranks agree on.
-_OWN_TO_LAUNCHER = pattern(
-    r"WANDB_|COMET_|MLFLOW_|OMPI_|OPAL_|PRTE_|PMIX_|I_MPI_|HYDRA_|MPI|UCX_|HOROVOD_|KUBE|PYTHONUNBUFFERED$|PATH$|.*(?:LOG|DEBUG|VERBOS)"
-)
+_OWN_TO_LAUNCHER = pattern(read("readings")["own_to_launcher"])
 # What nearly every image sets.
 _OF_IMAGES = ("LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_HOME", "HOME", "LANG", "LD_PRELOAD", "LIBRARY_PATH", "CPATH")
 _OTHER_PYTHON = pattern(r"conda|mamba|\buv\b|pyenv|pixi|apt|python3\.\d|activate")
@@ -52,11 +52,7 @@ _DATA = pattern(r".*(?:data|train|valid|test|vocab|merge|token|prompt|eval|image
 _TOPOLOGY, _SCALER = "cloud.google.com/gke-tpu-topology", "karpenter.sh/"
 _ANNOTATIONS = "template", "spec", "template", "metadata", "annotations"
 # Labels of nodes that show what their devices are.
-_PRODUCTS = (
-    *("nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator"),
-    *("cloud.google.com/gke-tpu-accelerator", "node.kubernetes.io/instance-type"),
-    "beta.kubernetes.io/instance-type",
-)
+_PRODUCTS: Sequence[str] = read("readings")["products"]
 # A login that does not need what nothing sets.
 _LOGIN = pattern(r"(?<!import) login\b|\blogin\((?!\s*(?:token\s*=\s*)?os\.environ\[)|\.netrc")
 _AMOUNTS = {"cpus": "cpu", "cpus_asked": "cpu", "memory_asked": "memory", "efas": "vpc.amazonaws.com/efa"}
@@ -209,7 +205,7 @@ def _run(training: Training, start: Start, by_path: dict[str, ConfigFile]) -> Ru
                 found[name] = table(name)
     facts.add((*in_files, *launched, *given))
     of_files = (*numbers_of_texts(facts, by_path.values()), *overrides_of_nobody(given, read, by_path))
-    facts.add((*of_script(facts, words, start), *of_files))
+    facts.add((*of_script(facts, words, start), *of_files, *of_registry(facts, by_path)))
     found |= {name: table(name) for name in ALWAYS}
     if "shell" in tables_of_text(training.text):
         found["shell"] = table("shell")
@@ -242,7 +238,8 @@ def _leaves(values: Mapping[str, Any]) -> dict[str, Any]:
 def _choose(found: dict[str, Table], names: Sequence[str], options: Sequence[str]) -> None:
     """Add the tables of a program, and those of its options unless it has all of them itself."""
     for name in tables_of_program(names):
-        found[name] = table(name)
+        if is_meant(name, options):
+            found[name] = table(name)
     whole = next((known for known in found.values() if "" in known.strict), None)
     for name in tables_of_options(options):
         if whole is None or whole.name in table(name).family or name in whole.family:
@@ -292,6 +289,7 @@ def job_facts(training: Training, start: Start) -> Iterator[Fact]:
         "image": (training.entry.image, "the image"),
         "name": (training.job.name, "the job"),
         "label": (selector.get("nvidia.com/gpu.product"), "the label of the node"),
+        "arch": (selector.get("kubernetes.io/arch"), "the architecture of the node"),
         "scaler": (next((one for one in selector if one.startswith(_SCALER)), None), "the label of the node"),
         "annotations": (" ".join(mapping(value_at(training.replicated_job, _ANNOTATIONS))), "annotations"),
         "kind": (start.kind, "the program"),

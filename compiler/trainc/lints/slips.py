@@ -1,4 +1,4 @@
-"""Lints for slips in command lines: words in the wrong place, quotes and braces, options twice, and Python files that fail."""
+"""Lints for slips in command lines: words in the wrong place, quotes and braces, and options twice."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from itertools import chain, pairwise
 
 from trainc.findings import Finding, suggest
 from trainc.ir.commands.started import Start
-from trainc.lints.config_files import ConfigFile, visible_files
+from trainc.knowledge.tables import read
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
-from trainc.startup.records import replace
 from trainc.startup.typing import Any
 
 _QUOTED = pattern(r"(--?[\w-]+=|[\w.+]+=|)(['\"])(.+)\2", 16)
 _BRACES = pattern(r"[\w.+/-]+=\S*\{(?:\d+\.\.\d+|[\w-]+(?:,[\w-]+)+)\}\S*")
 _ESCAPED_END = pattern(r"\\[ \t]+\n")
 _COMMENT_AMID = pattern(r"\\\n[ \t]*#")
-_RELATIVE = pattern(r"^from \.+\w* import |^from \.\w[\w.]* import ", 8)
 # Options that scripts have as well, whatever starts them.
 _OF_SCRIPTS = frozenset(("num-nodes", "np", "n", "include", "exclude", "hosts"))
 _SETTING = pattern(r"[+~]{0,2}[A-Za-z_][\w.@/]*\.[\w.@/]*=|--[A-Za-z][\w.-]*=|[+~]{1,2}[A-Za-z_]\w*=|[a-z]\w*=")
@@ -41,10 +39,7 @@ _MODULES = frozenset(("torch.distributed.launch", "torch.distributed.run", "acce
 _DECLARING, _TESTING = ("export", "declare", "typeset", "readonly", "local"), ("test", "expr", "let", "echo")
 _SET = pattern(r"[A-Za-z_]\w*=")
 # Variables that programs read from their environment, and scripts hardly ever for themselves.
-_READ_BY_PROGRAMS = pattern(
-    r"NCCL_|TORCH_(?!VERSION)|PYTORCH_|CUDA_(?:VISIBLE|DEVICE|LAUNCH)|HF_(?:HOME|TOKEN|HUB|DATASETS)|TRANSFORMERS_|WANDB_(?!PROJECT|RUN|NAME|ENTITY)"
-    r"|OMP_|GLOO_|UCX_|FI_|XLA_|TOKENIZERS_|PYTHONPATH$|HIP_VISIBLE|TF_CPP|MKL_|KMP_"
-)
+_READ_BY_PROGRAMS = pattern(read("readings")["read_by_programs"])
 _QUOTES = "\"'“”‘’"  # noqa: RUF001
 _WRAPPED = pattern(r"\"[^\"]*\"|'[^']*'|[“”‘’].*[“”‘’]", 16)  # noqa: RUF001
 # Paths whose readers replace ~: huggingface_hub/constants.py, torch/hub.py, and TensorBoard's in transformers/integrations.
@@ -55,7 +50,7 @@ _NUMBER = pattern(r"-?\d[\d.e-]*")
 
 
 def slips(training: Training) -> Iterator[Finding]:
-    """Yield findings about the words of a command, and the Python files that it runs."""
+    """Yield findings about the words of a command."""
     line = training.line
     for start in line.starts:
         yield from _launched(training, start)
@@ -69,9 +64,6 @@ def slips(training: Training) -> Iterator[Finding]:
         yield from _quotes(training)
     else:
         yield from _of_script(training, line.argv[line.script])
-    for file in visible_files(training) if training.around else ():
-        if file.name.endswith(".py") and file.text is not None and file.path in training.text:
-            yield from _python(training, file)
 
 
 def _launched(training: Training, start: Start) -> Iterator[Finding]:
@@ -343,15 +335,3 @@ def _tasks(training: Training, script: str) -> Iterator[Finding]:
         kinds = " and ".join(f"{count} as {kind}" for kind, count in listed.items())
         message = f"TF_CONFIG lists {sum(listed.values())} tasks, {kinds}, and the job has {training.nodes} pods: they wait for the others forever"
         yield training.finding("RanksDoNotMeet", "warning", message, "list the hosts of the pods, one each", 0)
-
-
-def _python(training: Training, file: ConfigFile) -> Iterator[Finding]:
-    text = file.text or ""
-    match = _RELATIVE.search(text)
-    if match is not None and f"-m {file.name}" not in training.text:
-        imported = match[0].strip()
-        line = text[: match.start()].count("\n")
-        message = f"{file.name} is run as a file, which is in no package, so {imported!r} fails"
-        hint = f"write {imported.replace('from .', 'from ', 1) if imported != 'from . import' else 'import'} ..., without the dot"
-        finding = file.at("", training.finding("CommandCannotStart", "warning", message, hint, 0))
-        yield replace(finding, line=line) if finding.about == "file" else finding

@@ -12,6 +12,7 @@ from trainc.ir.entrypoints import Entrypoint, pod_path
 from trainc.ir.info import Info, PodSet
 from trainc.ir.parallelism import read_arguments
 from trainc.ir.trainjob import TrainJob
+from trainc.knowledge.tables import read
 from trainc.kube import names
 from trainc.kube.documents import Json, items, mapping
 from trainc.kube.quantity import parse_quantity
@@ -22,15 +23,10 @@ from trainc.reading.document import Surroundings
 from trainc.startup.patterns import pattern
 from trainc.startup.typing import Any
 
-_OUTPUT = pattern(
-    r"(?:^|[\s\"'])-*(?:[\w.]*[._-])?(?:output|checkpoints?|ckpt|save|log|run)[_-]?(?:dir|path|folder|root)(?:=|\s+)[\"']?(/[^\s\"';&|]+)",
-    2,
-)
+_OUTPUT = pattern(read("readings")["output"], 2)
 # Every option that sets an output path has one of these in its name.
 _ENDINGS = ("dir", "path", "folder", "root")
-_KEPT = pattern(
-    r"(?:\w+_)?(?:out|outputs?|ckpts?|checkpoints?|saves?|results?|dump|exp|training|experiments?)_?(?:dir|path|folder|root|directory)|save|out|output|(?:\w+_)?default_root_dir"
-)
+_KEPT = pattern(read("readings")["kept"])
 _PASSING = pattern(r"(?:\w+_)?(?:logs?|logging|runs?|tensorboard|tb|work)_?(?:dir|path|folder|root|directory)")
 _DATA = pattern(r"(?:\w+_)?(?:data|datasets?|train|corpus)_?(?:dir|path|folder|root|directory|files?|prefix)?")
 # What a program makes of its data where it is missing, and what a command copies.
@@ -40,14 +36,9 @@ _FOR_OUTPUT = ("out", "ckpt", "checkpoint", "result", "saved", "runs")
 _CACHE = pattern(r"CACHE|_HOME$")
 _LOADED = ("load", "resume", "init", "pretrained", "from")
 # Where clusters mount data; other folders may be part of the image.
-_SHARED = pattern(
-    r"/(?:mnt|data\d*|datasets?|shared|nfs|lustre|scratch|fsx|gpfs|efs|beegfs|storage|vol\w*|pvc|s3|gcs)(?:/.*)?"
-)
+_SHARED = pattern(read("readings")["shared"])
 # Programs that copy files out of the pod, and options with which a trainer does.
-_COPYING = frozenset(
-    "aws gsutil gcloud az azcopy rclone s5cmd mc hf huggingface-cli rsync scp s3cmd ossutil obsutil wandb dvc"
-    " kubectl curl".split()
-)
+_COPYING = frozenset(read("readings")["copying"])
 _UPLOADED = frozenset(("push_to_hub", "hub_model_id", "upload"))
 _SHM = "/dev/shm"  # noqa: S108 - a path in a pod
 # What a container runtime gives without a volume.

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from posixpath import basename
 
 from trainc.findings import Finding, suggest
 from trainc.findings.text import correct_spelling
 from trainc.ir.entrypoints import Entrypoint, pod_path
+from trainc.knowledge.tables import read
 from trainc.kube.documents import JOBS, mapping, value_at
 from trainc.lints.storage import DISK, security_of, volume_at
 from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 
 _REFERENCE = pattern(r"(?<!\$)\$\(([A-Za-z_]\w*)\)")
-_SHELL_REFERENCE = pattern(
-    r"(?<!\$)\$(?:\{([^\W\d]\w*)\}|([^\W\d]\w*)|\((?:date|hostname|pwd|nproc|uuidgen|cat)\b[^)]*\))"
-)
+_SHELL_REFERENCE = pattern(read("readings")["shell_reference"])
 # Programs that run until they are stopped, as their images and commands are called.
-_ENDLESS = (
-    *("fluent-bit", "fluentd", "filebeat", "vector", "promtail", "logstash", "node-exporter", "dcgm-exporter"),
-    *("envoy", "cloud-sql-proxy", "tensorboard", "otel", "opentelemetry-collector", "statsd-exporter", "pushgateway"),
-)
+_ENDLESS: Sequence[str] = read("readings")["endless"]
 # Further kinds of storage whose new volumes belong to root.
 _FRESH = pattern(r".*-ssd|local-path")
 
 # What is read from labels or annotations of pods, not of jobs.
-_OF_PODS = (
-    *("sidecar.istio.io/inject", "linkerd.io/inject", "k8s.v1.cni.cncf.io/networks", "networking.gke.io/interfaces"),
-    *("karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/safe-to-evict", "gke-gcsfuse/volumes"),
-)
+_OF_PODS: Sequence[str] = read("readings")["of_pods"]
 
 
 def surroundings(training: Training) -> Iterator[Finding]:

@@ -49,7 +49,7 @@ def calls(text: str) -> Mapping[str, tuple[Any, int]]:
     What is not constant is its text. Further calls with other arguments are in `call1:NAME` and so on, and those behind
     conditions in `maybe0:NAME`; one with `*` or `**` is left out. `call:os.environ/NAME` is a variable that the script needs, and `OPTIONS` are those of its command line.
     `call:NAME/@` is the place of a call among all. `DEVICES` is 1 if nothing is put on another device than the first.
-    `IMPORT` are the imports that some version lacks, `NAMES` all names in the script, `TEXT` is the script, `FOREIGN` the packages of which nothing is known, and `ONE` what only the first
+    `IMPORT` are the imports that some version lacks, `RELATIVE` is one of the script's own package, `NAMES` all names in the script, `TEXT` is the script, `FOREIGN` the packages of which nothing is known, and `ONE` what only the first
     rank waits in (`LOCAL`: the first of each pod).
     """
     tree = _Own(ast.parse(text)).whole
@@ -81,6 +81,8 @@ def _imports(tree: ast.Module) -> dict[str, tuple[Any, int]]:
     for node in tree.body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             module = f"{node.module}." if isinstance(node, ast.ImportFrom) and not node.level else ""
+            if isinstance(node, ast.ImportFrom) and node.level:
+                found.setdefault("call:RELATIVE", (f"from {'.' * node.level}{node.module or ''}", node.lineno - 1))
             for one in node.names if module or isinstance(node, ast.Import) else ():
                 parts = f"{module}{one.name}".split(".")
                 for name in {".".join(parts[:end]) for end in range(1, len(parts) + 1)} & _GONE:

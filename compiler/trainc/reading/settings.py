@@ -71,8 +71,9 @@ def _yaml(text: str) -> tuple[int, str] | None:
 def _json(text: str) -> tuple[int, str] | None:
     import json
 
+    twice: list[str] = []
     try:
-        json.loads(text)
+        json.loads(text, object_pairs_hook=lambda pairs: twice.extend(_repeated([name for name, _ in pairs])))
     except json.JSONDecodeError as error:
         end = error.pos + (text[error.pos : error.pos + 1] == ",")
         before = text[:end].rstrip()
@@ -81,8 +82,13 @@ def _json(text: str) -> tuple[int, str] | None:
             return before.count("\n"), f"is not valid JSON: a comma is behind the last item, {last}: remove it"
         return error.lineno - 1, f"is not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
     except (ValueError, RecursionError):
-        pass
-    return None
+        return None
+    lines = [text[: text.rfind(f'"{name}"')].count("\n") for name in twice[:1]]
+    return (lines[0], f"sets {twice[0]} twice in one object, where the last one counts") if lines else None
+
+
+def _repeated(names: list[str]) -> list[str]:
+    return [name for n, name in enumerate(names) if name in names[:n]] if len({*names}) < len(names) else []
 
 
 def _toml(text: str) -> tuple[int, str] | None:

@@ -117,14 +117,18 @@ def test_more_documents_pass_through_the_same_layers() -> None:
     )
     result = stack(overlay, documents=(job("x"),))
     assert [d.code for d in result.diagnostics()] == ["PatchTargetMissing"] * 2
-    assert result.more([job("late", "shipped", b=1)])[0].data["spec"] == {"runtimeRef": {"name": "shipped"}, "a": 1}
+    passed = result.more([job("late", "shipped", b=1)])
+    assert passed.documents[0].data["spec"] == {"runtimeRef": {"name": "shipped"}, "a": 1}
+    assert (passed.runtimes, passed.failed) == (("shipped",), False)
+    assert result.diagnostics(passed.uses, passed.runtimes) == []
+    assert result.more([job("late")]).failed
     assert len(result.documents) == 1
 
 
 def test_a_base_does_not_touch_further_documents() -> None:
     base = loaded(patch({"spec": {"base": True}}), name="base")
     result = stack(loaded(patch({"spec": {"top": True}}), bases=(base,)))
-    assert set(result.more([job("late")])[0].data["spec"]) == {"runtimeRef", "top"}
+    assert set(result.more([job("late")]).documents[0].data["spec"]) == {"runtimeRef", "top"}
 
 
 def test_what_met_nothing_is_named_with_what_is_there() -> None:

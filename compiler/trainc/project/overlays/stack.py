@@ -342,6 +342,20 @@ def _invalid(overlay: Overlay, path: Path, message: str, hint: str) -> Diagnosti
 _DELETED = "an overlay deletes it"
 
 
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Documents after a stack of overlays.
+
+    `uses` are the parts of overlays that matched them, and `runtimes` the cluster runtimes that they refer to. `failed`
+    means that a patch could not be applied to one of them.
+    """
+
+    documents: list[Document]
+    uses: frozenset[Use]
+    runtimes: tuple[str, ...]
+    failed: bool
+
+
 class Stack:
     """The layers of overlays in order of application, and documents and runtimes after applying them.
 
@@ -386,25 +400,38 @@ class Stack:
         assert release == self._release
         return self._shipped_runtime(name)[0]
 
-    def more(self, documents: Iterable[Document]) -> list[Document]:
+    def more(self, documents: Iterable[Document]) -> Passed:
         """Apply the layers that the input passes through to additional documents."""
+        uses: set[Use] = set()
+        problem_count = len(self._problems())
         edited = [Edited.of(document) for document in documents]
         for layer in self._outermost:
-            edited = layer.apply(edited, set())
-        return [document.to_document() for document in edited]
+            edited = layer.apply(edited, uses)
+        failed = len(self._problems()) > problem_count
+        finished = [document.to_document() for document in edited]
+        return Passed(finished, frozenset(uses), tuple(_runtime_names(edited)), failed)
 
-    def diagnostics(self, elsewhere: Collection[str] = ()) -> list[Diagnostic]:
-        """Return all problems, and unused patches and images; `elsewhere` are the names of other environments' jobs."""
-        used = {*self._uses}
+    def diagnostics(
+        self, uses: Iterable[Use] = (), runtimes: Iterable[str] = (), elsewhere: Collection[str] = ()
+    ) -> list[Diagnostic]:
+        """Return all problems, and unused patches and images.
+
+        `uses` and `runtimes` come from documents that were passed to `more`; `elsewhere` are the names of other
+        environments' jobs.
+        """
+        used = {*self._uses, *uses}
         documents = [*self._current, *(document for source in self._further for document in source)]
         defined = {identity_of(d.data)[1] for d in documents if d.data.get("kind") == "ClusterTrainingRuntime"}
-        for name in dict.fromkeys(_runtime_names(self._current)):
+        for name in dict.fromkeys((*_runtime_names(self._current), *runtimes)):
             if name not in defined:
                 answer, matching = self._shipped_runtime(name)
                 used |= matching
                 documents += [Edited.of(answer)] if isinstance(answer, Document) else []
         found = ((*layer.diagnostics, *layer.find_unused(documents, used, elsewhere)) for layer in self._layers)
         return [d for of_layer in found for d in of_layer]
+
+    def _problems(self) -> list[Diagnostic]:
+        return [problem for layer in self._layers for problem in layer.diagnostics]
 
     def _build(self, overlay: Loaded, documents: Sequence[Edited]) -> tuple[list[Edited], Layer]:
         """Apply an overlay to `documents`, its bases and its resources; return the result and its layer."""

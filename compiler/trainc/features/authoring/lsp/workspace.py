@@ -184,7 +184,7 @@ class Opened:
         jobs = [d for d in (*same_name, *self._users_of(documents, names)) if not select or select(d.data, d.file)]
         if overlays is not None:
             overlaid_jobs = [document for document in overlays.documents if document.file == file and _is_job(document)]
-            jobs = [*overlays.more(jobs), *overlaid_jobs]
+            jobs = [*overlays.more(jobs).documents, *overlaid_jobs]
         jobs, problems = self._expanded(documents, jobs, overlays)
         keeping = compiling.kept_in(self.settings.output, self.settings, jobs)
         session = replace(shared.with_jobs(jobs), rules=rules, keeping=keeping)
@@ -217,7 +217,7 @@ class Opened:
             return jobs, problems
         if mine:
             bases = [document for document in (*non_sweeps, *expansion.documents) if _is_job(document)]
-            jobs = [*jobs, *(bases if overlays is None else overlays.more(bases))]
+            jobs = [*jobs, *(bases if overlays is None else overlays.more(bases).documents)]
         expanded, more, _ = expansion.expand(jobs)
         mine_in = {document.file for document in documents}
         of_sweeps = {sweep.file for sweep in sweeps}
