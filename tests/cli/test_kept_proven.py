@@ -630,4 +630,20 @@ def test_of_a_file_that_is_not_built_yet_nothing_is_said_but_that() -> None:
     edit(SOURCE, "numNodes: 2", "numNodes: 3")
     commit("not built")
     assert "OutputStale" not in run("build", "--check", "--base", "main").stderr
-    assert "OutputStale" not in run("diff", "git:main...", "--format", "markdown").stdout
+    comment = run("diff", "git:main...", "--format", "markdown").stdout
+    assert not {"OutputStale", "KeptNotProven"} & set(re.findall(r"\w+", comment))
+
+
+UNPROVEN = {
+    "a body that was forged": (forge_the_body, "KeptNotProven"),
+    "a job that was never compiled": (add_a_job_that_was_never_compiled, "KeptNotProven"),
+    "a pod that was let in by its own pull request": (grant_oneself, "ForeignFile"),
+}
+
+
+@pytest.mark.parametrize("name", UNPROVEN)
+def test_reviewers_see_what_the_base_does_not_prove(name: str) -> None:
+    lie, code = UNPROVEN[name]
+    lie()
+    commit("by hand")
+    assert f"`: {code} " in run("diff", "git:main...", "--format", "markdown").stdout

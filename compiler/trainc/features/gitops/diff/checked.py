@@ -103,8 +103,17 @@ class Checked:
         """Return the rendered files by which a merge would do something else than a comparison of sources says."""
         from trainc.api.kept import kept
 
-        checks = {} if self._found is None else self._found.checks
-        return merge_diagnostics({name: [*kept.moved_apart(one.checking)] for name, one in checks.items()})
+        if self._found is None:
+            return []
+        runs = {name: one.checking for name, one in self._found.checks.items()}
+        found = {name: [*kept.moved_apart(run)] for name, run in runs.items()}
+        named = {d.source for some in found.values() for d in some}
+        outputs = [(keeping.folder, name, keeping) for name, run in runs.items() if (keeping := run.keeping)]
+        with suppress(CompileError):  # A base that cannot be read, which is what the comparison says.
+            unproven = kept.prove_outputs(outputs, self._found.bases, covers_all=False)
+            for folder, name, _ in outputs:
+                found[name] += [d for d in unproven.get(folder, ()) if d.severity == "error" and d.source not in named]
+        return merge_diagnostics(found)
 
     def refuses(self, new: Iterable[Diagnostic]) -> bool:
         """Return whether some of what is new refuses kept jobs, whose sources then cannot be compared."""
