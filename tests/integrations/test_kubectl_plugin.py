@@ -16,7 +16,7 @@ from trainc.cli.completion import complete
 TOP = Path(__file__).parents[2]
 CASE = TOP / "tests" / "cases" / "torch-distributed.yaml"
 PROGRAMS = {
-    "kubectl-trainc": ("trainc.cli.main", "run"),
+    "kubectl-trainc": ("trainc.__main__", "run"),
     "kubectl_complete-trainc": ("trainc.cli.completion", "complete_for_kubectl"),
 }
 

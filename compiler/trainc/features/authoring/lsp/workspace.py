@@ -365,9 +365,12 @@ class Workspace:
     @contextmanager
     def _open(self, texts: Mapping[str, str]) -> Iterator[None]:
         """Work in the root folder, like `trainc check`, with the editor's texts."""
-        files.searches.set(repeat(True, files.MOST_SEARCHES))
-        with chdir(self.root), opening.unsaved({path: yaml_reader.encode(text) for path, text in texts.items()}):
-            yield
+        before = files.searches.set(repeat(True, files.MOST_SEARCHES))
+        try:
+            with chdir(self.root), opening.unsaved({path: yaml_reader.encode(text) for path, text in texts.items()}):
+                yield
+        finally:
+            files.searches.reset(before)
 
     def _environments(self, file: str, texts: Mapping[str, str]) -> list[Opened]:
         """Every environment with unsaved changes of other files; read again if a change affects what to read."""
