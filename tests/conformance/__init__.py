@@ -66,5 +66,6 @@ SETS = (
     Recorded("round-14", "runs.judge_twins", least=0.5),
     Recorded("round-15", "runs.judge_twins", least=0.07),
     Recorded("round-16", "runs.judge_twins", least=0.8),
+    Recorded("round-17", "runs.judge_twins", least=0.75),
     Recorded("threads", "runs.judge_twins", least=0.9),
 )

@@ -136,6 +136,9 @@ def _check_shell(entry: Entrypoint) -> Iterator[Finding]:
         joined = " ".join((script, *parameters))
         message = f"{shell} -c takes one argument: {parameters[0]!r} is not passed to {script}"
         yield _finding(entry, index, message, f'write [{words[shell_index]}, -c, "{joined}"]')
+    elif parameters and parameters[0].strip("-") and parameters[0].startswith("-") and "$@" in script:
+        message = f'{shell} -c takes {parameters[0]} for its own name, $0, so that "$@" begins behind it'
+        yield _finding(entry, index + 1, message, f"write {shell} in front of it", "warning")
     elif parameters and (lost := _lost(script, parameters)):
         message = f"{shell} -c runs its first argument only: {lost!r} is another one, which never runs"
         yield _finding(entry, index + 1, message, "write all commands in one text, and && between them")

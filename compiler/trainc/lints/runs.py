@@ -356,7 +356,8 @@ def _derived(
     again = mapping(training.info.template.get("failurePolicy")).get("maxRestarts")
     yield Fact("job:restarts", again, "the restarts of the JobSet")
     for key, field in _SECURITY.items():
-        yield Fact(f"job:{key}", security_of(training.entry, field), field)
+        if (value := security_of(training.entry, field)) is not None:
+            yield Fact(f"job:{key}", value, field)
     if start.launch is not None and start.launch.program:
         first = start.launch.program[0]
         yield Fact("tune:distributed", first.replace("single_device", "distributed"), first)
