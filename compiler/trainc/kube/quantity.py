@@ -25,7 +25,7 @@ _BINARY_SUFFIX = ("", *_BINARY_POWER)
 _DECIMAL_SUFFIX = {0: "", **{power: suffix for suffix, power in DECIMAL_POWER.items()}}
 # The largest quantity has 19 digits and the finest 9 decimals, so valid ones are shorter. Bounds the arithmetic below.
 _LONGEST_TEXT = 64
-_LARGEST_EXPONENT = 40
+_LARGEST_EXPONENT = 100  # Of so many digits, a larger one leaves nothing but the last billionth.
 _MOST_DIGITS = 18
 
 

@@ -355,9 +355,6 @@ def _derived(
     yield Fact("job:folder", int("workingDir" not in container.fields or stuck is not None), "the working folder")
     again = mapping(training.info.template.get("failurePolicy")).get("maxRestarts")
     yield Fact("job:restarts", again, "the restarts of the JobSet")
-    for key, field in _SECURITY.items():
-        if (value := security_of(training.entry, field)) is not None:
-            yield Fact(f"job:{key}", value, field)
     if start.launch is not None and start.launch.program:
         first = start.launch.program[0]
         yield Fact("tune:distributed", first.replace("single_device", "distributed"), first)
@@ -423,6 +420,9 @@ def _resources(training: Training, network: Sequence[str]) -> Iterator[Fact]:
     container = training.entry.container
     rdma = ("rdma", "hostdev", "mlnx", "openshift.io/ib", "mellanox.com/")
     yield Fact("job:rdma", int(any(part in name for name in network for part in rdma)), "RDMA devices")
+    for key, field in _SECURITY.items():
+        if (value := security_of(training.entry, field)) is not None:
+            yield Fact(f"job:{key}", value, field)
     security = mapping(container.fields.get("securityContext"))
     added = (*items(mapping(security.get("capabilities")).get("add")), "ALL" if security.get("privileged") else "")
     yield Fact("job:locks", int(not {"IPC_LOCK", "ALL"}.isdisjoint(map(str, added))), "IPC_LOCK")
