@@ -647,3 +647,11 @@ def test_reviewers_see_what_the_base_does_not_prove(name: str) -> None:
     lie()
     commit("by hand")
     assert f"`: {code} " in run("diff", "git:main...", "--format", "markdown").stdout
+
+
+def test_the_file_of_a_job_that_is_defined_twice_goes_on_naming_the_source_that_it_is_of() -> None:
+    write("jobs/nlp/0.yaml", read(SOURCE))
+    commit("two of one name")
+    before = read(LLM)
+    assert run("build").status == 0
+    assert read(LLM) == before

@@ -6,7 +6,7 @@ import os
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from trainc.cli.command import Arguments, Status, Streams, UsageError
-from trainc.cli.compiling import Run, read_stdin, start
+from trainc.cli.compiling import Run, job_of, read_stdin, start
 from trainc.cli.diagnostics import Files
 from trainc.cli.reporting import difference, is_failure, report
 from trainc.cli.settings import Settings
@@ -67,6 +67,7 @@ def write_folders(targets: Sequence[Target], bases: Bases | None, arguments: Arg
         if target.compilation.keeping is not None and (missing := target.compilation.keeping.nothing_to_keep):
             raise UsageError(f"--keep: there is no file {target.folder}/{missing[0]} to keep")
         target.compilation.conclude(errors_only=True)
+        _leave_as_named(target.compilation, files)
         drop_consequences(target.compilation, files)
     refused = [_has_failed(target.compilation, arguments) for target in targets]
     if any(refused) and not (arguments.keep_going and _leave_out(targets, texts, sources, arguments)):
@@ -161,6 +162,15 @@ def _files(compilation: Run, sources: Sources) -> dict[str, str]:
         file_name(namespace, name): first_line(sources.name(file)) + text.decode()
         for namespace, name, text, file in compilation.texts("yaml")
     }
+
+
+def _leave_as_named(compilation: Run, files: dict[str, str]) -> None:
+    """Leave the files of kept jobs that are defined twice, each of which names one of its TrainJobs already."""
+    twice = {job_of(d) for d in compilation.excused if d.code == "DuplicateTrainJob"}
+    keeping = compilation.keeping if twice else None
+    for rendered in keeping.rendered.values() if keeping is not None else ():
+        if keeping is not None and rendered.key in twice:
+            files[rendered.path] = keeping.read_text(rendered.path) or files[rendered.path]
 
 
 def _plan_and_apply(

@@ -167,6 +167,7 @@ class Run:
     unselected: list[Document] = field(default_factory=list)
     # What this change breaks of runtimes and kept jobs, and what else is said of the latter.
     settled: list[Diagnostic] = field(default_factory=list)
+    excused: Sequence[Diagnostic] = ()
     # What was found about the input as a whole and about all jobs together, and the jobs that compile.
     _about_input: list[Diagnostic] = field(default_factory=list)
     _later: list[Diagnostic] = field(default_factory=list)
@@ -288,10 +289,10 @@ class Run:
             kept = (job for job in self._jobs if not judgement.is_built((job.namespace, job.name), job.manifests))
             of_kept += court.of_deadlines(filter(None, map(judgement.judged_objects, kept)), session)
             settled = judgement.settle([*self._about_input, *runtimes], of_kept)
-            self.diagnostics = [d for d in self.diagnostics if d not in judgement.excused]
-            self._about_input = [d for d in self._about_input if d not in judgement.excused]
-            self.settled = [*settled, *(d for d in runtimes if d.severity == "error" and d not in judgement.excused)]
-            self.diagnostics += settled
+            self.excused = judgement.excused
+            self.diagnostics = [*(d for d in self.diagnostics if d not in self.excused), *settled]
+            self._about_input = [d for d in self._about_input if d not in self.excused]
+            self.settled = [*settled, *(d for d in runtimes if d.severity == "error" and d not in self.excused)]
             self._later += [d for d in settled if d.severity == "error"]
         self._lacking = {d.source for d in found if d.code == "NotInCluster" and d.source}
         self._at_newcomers()
