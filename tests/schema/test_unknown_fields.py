@@ -69,7 +69,8 @@ def test_what_a_patch_cannot_set_is_shown_for_the_runtime(pod: Json, hint: str) 
     patch = {"manager": "acme.io/a", "trainingRuntimeSpec": {"template": jobs}}
     (finding,) = findings(trainjob(runtimePatches=[patch]))
     assert finding.path[: len(PATCHED_POD)] == PATCHED_POD
-    assert finding.hint.startswith("patches cannot set it; add `template: {spec: {replicatedJobs: [")
+    assert "patches cannot set it; add `template: {spec: {replicatedJobs: [" in finding.hint
+    assert finding.hint.startswith("Pod Security baseline refuses it") == ("hostNetwork" in pod)
     assert hint in finding.hint
 
 

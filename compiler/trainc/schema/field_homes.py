@@ -62,10 +62,10 @@ def placement_hint(owner: str, field: str, siblings: Mapping[str, Any], release:
     """
     value = siblings.get(field)
     if owner in _PATCHED and _has(release, _PATCHED[owner], field):
-        container = str(siblings.get("name") or names.NODE)
         home = dict(_IN_RUNTIME)[_PATCHED[owner]]
-        home = home.replace("containers", "initContainers") if "initContainers" in path else home
-        return f"patches cannot set it; {_in_runtime(field, value, home, container)}"
+        home = home.replace("containers", "initContainers" if "initContainers" in path else "containers")
+        why = "Pod Security baseline refuses it, and " if field in ("hostNetwork", "hostPID", "hostIPC") else ""
+        return f"{why}patches cannot set it; {_in_runtime(field, value, home, siblings.get('name') or names.NODE)}"
     if owner not in _OWNERS:
         return ""
     for pod, container, text in _PATCHES:
@@ -90,7 +90,7 @@ def _in_runtime(field: str, value: Any, parent: str, innermost: str = names.NODE
             text = f"{name}: {{{text}}}"
         else:
             text, innermost = f"{name}: [{{name: {innermost}, {text}}}]", names.NODE
-    return f"{prefix}add `{text}` to the spec of the runtime (`trainc runtimes show NAME > runtime.yaml` copies a built-in one)"
+    return f"{prefix}add `{text}` to the spec of the runtime, for all of its jobs (`trainc runtimes show NAME > runtime.yaml` copies a built-in one)"
 
 
 def _has(release: str, struct: str, field: str) -> bool:
