@@ -11,6 +11,7 @@ from clusters import GPU, HOST, RACK, Json, flavor, jobset, kueue, local, namesp
 from tables import cases
 
 from trainc import Fit, fits
+from trainc.features.cluster.fits.forms import fit_changes
 from trainc.kube.kueue_versions import DEFAULT, normalize_kueue, step_of, version_of
 from trainc.reading.yaml_reader import read_port
 
@@ -196,6 +197,9 @@ def test_limits_count_before_the_defaults_of_a_limit_range_since_0_19_3() -> Non
     for version in ("0.19.3", "0.19.7", NEW):
         assert verdict(job, cluster, version)[:2] == ("never", "exceeds-max-quota")
         assert answer(job, cluster, version).requests == {"node": {"cpu": 8000}}
+        (said,) = fit_changes(([], cluster), ([("team-a/llm", job)], cluster), kueues=(version, version))
+        assert "can never be admitted" in said
+    assert fit_changes(([], cluster), ([("team-a/llm", job)], cluster), kueues=(OLD, OLD)) == []
 
 
 # 4. Partial slices: #15640.

@@ -127,15 +127,23 @@ Side: TypeAlias = tuple[Sequence[tuple[str, Unchecked]], Sequence[Unchecked]]
 _MOST_NAMED = 5
 
 
-def fit_changes(before: Side, after: Side, outputs: Sequence[Sequence[Unchecked]] = ((), ())) -> list[str]:
+def fit_changes(
+    before: Side,
+    after: Side,
+    outputs: Sequence[Sequence[Unchecked]] = ((), ()),
+    kueues: Sequence[str | None] = (None, None),
+) -> list[str]:
     """Sentences about jobs and quotas that change; a single one if a snapshot cannot be read.
 
-    `outputs` are all manifests of the two sides, which the cluster need not have.
+    `outputs` are all manifests of the two sides, which the cluster need not have, and `kueues` their versions of Kueue.
     """
     dumps = [Dump.of_objects(cluster) for _, cluster in (before, after)]
     created = list(map(created_by, outputs))
     in_use = bool(dumps[1].of_group(names.KUEUE_GROUP, "Workload"))
-    answers = fits_named(before[0], dumps[0], created[0]), fits_named(after[0], dumps[1], created[1], now=in_use)
+    answers = (
+        fits_named(before[0], dumps[0], created[0], kueues[0]),
+        fits_named(after[0], dumps[1], created[1], kueues[1], now=in_use),
+    )
     if not all(fits.is_of_all for fits in answers):
         return [
             "The snapshot of the cluster cannot be read, so what it can admit is not compared; run `trainc fits` for details."

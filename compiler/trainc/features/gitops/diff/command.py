@@ -454,7 +454,7 @@ def _cluster(before: ReadSide, after: ReadSide, finished: Collection[tuple[str, 
         old = [(job, manifest) for job, manifest in old if job in differing]
     outputs = [side.manifest_set.manifests for side in (before, after)]
     if new or was != snapshot:
-        yield from changes((old, was), (new, snapshot), outputs)
+        yield from changes((old, was), (new, snapshot), outputs, [side.options.kueue for side in (before, after)])
 
 
 def _jobsets_by_job(manifest_set: ManifestSet) -> list[tuple[JobKey, Manifest]]:

@@ -14,7 +14,7 @@ from trainc.api.records import replace
 from trainc.features import ask
 from trainc.features.gitops.diff import delivery, model
 from trainc.features.gitops.diff.changes import Change, compare_manifests
-from trainc.features.gitops.diff.delivery import REFUSED, DeliveryMethod, Outcome, Verdict, verdict_on
+from trainc.features.gitops.diff.delivery import REFUSED, DeliveryMethod, Outcome, Verdict, effective_method, verdict_on
 from trainc.features.gitops.diff.model import (
     Diff,
     Facts,
@@ -73,8 +73,10 @@ def overall_notes(
             f"Of these, {first_of(blocked)} cannot come back: claims with whenDeleted: Retain stay, and JobSet refuses a new "
             "job of that name while they are there."
         )
-    bare = [g.name for g in same if g.jobset and g.jobset.after and rules.leaves_out_defaults(g.jobset.after)]
-    if bare and any(method.apply == "client" for method in deliveries):
+    # An annotation of a JobSet may choose another way for it.
+    by_client = [(g, g.jobset.after) for g in same if g.jobset and g.jobset.after]
+    by_client = [(g, a) for g, a in by_client if any(effective_method(m, a, a).apply == "client" for m in deliveries)]
+    if bare := [group.name for group, after in by_client if rules.leaves_out_defaults(after)]:
         notes.append(
             f"{counted(len(bare), 'job')} without changes ({first_of(bare)}) leave out fields that JobSet's webhook fills in on "
             "creation, so a client-side apply would remove them and be refused. Write the defaults into the manifests."
