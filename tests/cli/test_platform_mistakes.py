@@ -187,6 +187,19 @@ def test_a_mistake_is_said_once_where_it_is(edits: list[tuple[str, str, str]], p
     assert says in f"{found[0]} {result.stderr.partition(found[0])[2].partition('help: ')[2].splitlines()[0]}"
 
 
+def test_a_freeze_that_is_lifted_in_the_branch_holds_for_what_the_branch_has_built() -> None:
+    edit("trainc.yaml", "overlay:", "frozen: [{jobs: [nlp/bert], reason: done}]\noverlay:")
+    commit("frozen")
+    base = git("rev-parse", "HEAD").strip()
+    edit("trainc.yaml", "frozen: [{jobs: [nlp/bert], reason: done}]\n", "")
+    edit("jobs/nlp/bert.yaml", "train.py", "test.py")
+    commit("lifted")
+    assert run("build").status == 0
+    commit("built")
+    for words in (["check"], ["build", "--check"]):
+        assert "error[FrozenJob] nlp/bert" in run(*words, "--base", base).stderr
+
+
 def test_a_frozen_job_is_refused_at_the_line_that_has_changed() -> None:
     edit("trainc.yaml", "overlay:", "frozen: [{jobs: [nlp/bert], reason: done}]\noverlay:")
     commit("frozen")

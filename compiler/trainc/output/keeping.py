@@ -347,8 +347,7 @@ class Keeping:
         compiled = None if manifests is None else self.text(manifests)
         new = BuildLine(digest, self.trainc, self.release)
         rendered = self._decide(Rendered(namespace, name, path, new, compiled or "", compiled), trainjob)
-        if rendered.standing != "kept" or self.choices.names(namespace, name):
-            self._refuse_frozen(rendered)
+        self._refuse_frozen(rendered)
         if rendered.standing == "compiled" and compiled is None:
             return None
         self.rendered[namespace, name] = rendered
@@ -406,9 +405,10 @@ class Keeping:
 
     def _refuse_frozen(self, rendered: Rendered) -> None:
         """Note that a job is frozen whose file is to be another one than the base's."""
-        base = self.read_base() if self.read_text(rendered.path) is not None else None
-        reason = None if base is None else base.frozen_since(*rendered.key)
-        if base is not None and reason and base.read_text(rendered.path).partition("\n")[2] != rendered.text:
+        base = self.read_base()
+        if base is None or not (reason := base.frozen_since(*rendered.key)) or self.read_text(rendered.path) is None:
+            return
+        if base.read_text(rendered.path).partition("\n")[2] != rendered.text:
             message = f"{rendered.job} is frozen in trainc.yaml, and this change would build it again: {reason}"
             hint = "undo the change at this line, or first merge a trainc.yaml without it under `frozen`"
             self.problems.append(Diagnostic("FrozenJob", "error", message, hint, f"TrainJob {rendered.job}"))
