@@ -49,6 +49,7 @@ BOUNDED = {
     "features/gitops/diff/comparison.py": "deliveries",
     "features/gitops/diff/live.py": "odd",
     "features/gitops/init/command.py": "environment_names",
+    "ir/commands/programs.py": "Subscript",  # Five words.
     "ir/parallelism.py": "Call axes",
     "knowledge/software.py": "names",
     "kube/sync_options.py": "chosen",
@@ -96,4 +97,6 @@ def _is_list(node: ast.expr, lists: set[str]) -> bool:
     if isinstance(node, ast.Call):
         called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
         return called in ("list", "sorted", "values")
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        return _is_list(node.value, lists)  # A part of a list is copied as well.
     return isinstance(node, ast.List | ast.ListComp) or (isinstance(node, ast.Name) and node.id in lists)

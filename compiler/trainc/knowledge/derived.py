@@ -323,12 +323,14 @@ def of_registry(facts: Facts, by_path: Mapping[str, Any]) -> Iterator[Fact]:
         return
     file = by_path.get(normpath(join(str(folder.value), "dataset_info.json")))
     known = mapping(file.value) if file is not None else {}
-    for name in str(named.value).replace(",", " ").split() if known else ():
+    names = str(named.value).replace(",", " ").split() if known else []
+    for name in names:
         entry = known.get(name)
         kind = "no_entry" if entry is None else "pairs" if mapping(entry).get("ranking") is True else "no_pairs"
         yield replace(named, key=f"job:{kind}", value=name)
-        near = correct_spelling(name, known, 4)
-        yield Fact("job:entries", near or ", ".join(map(str, known)), "its data sets")
+    for missing in [name for name in names if name not in known][-1:]:
+        near = correct_spelling(missing, known, 4) or ", ".join(map(str, known))
+        yield Fact("job:entries", near, "its data sets")
 
 
 def overrides_of_nobody(given: Sequence[Fact], files: Sequence[Any], by_path: Mapping[str, Any]) -> Iterator[Fact]:

@@ -73,14 +73,8 @@ class ConfigFile:
         if key.startswith(("call", "maybe")):
             name, _, argument = key.partition(":")[2].partition("/")
             text = f"{f'{argument} of ' if argument.isidentifier() else ''}{name} in {self.name}"
-            own = {
-                "OPTIONS": argument or "argparse",
-                "ON": "a device",
-                "IMPORT": argument,
-                "TEXT": "the script",
-                "UNBOUND": value,
-                "RELATIVE": value,
-            }
+            own = {"OPTIONS": argument or "argparse", "ON": "a device", "IMPORT": argument, "TEXT": "the script"}
+            own["RELATIVE"] = value
             if name in own:
                 text, value = f"{own[name]} in {self.name}", True if name == "RELATIVE" else value
             if name in _OF_ONE:

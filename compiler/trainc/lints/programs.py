@@ -146,9 +146,8 @@ def _check(run: Run, row: Row, covered: set[object]) -> Iterator[Finding]:
     finding = run.finding(code, level, message, write, about)
     if about is not None and about.key == "call:TEXT" and finding.about == "file":  # At what the row reads in it.
         match = pattern(row.reads["call:TEXT"]).search(str(about.value))
-        finding = replace(
-            finding, line=str(about.value)[: match.start(match.lastindex or 0)].count("\n") if match else 0
-        )
+        before = str(about.value)[: match.start(match.lastindex or 0)] if match else ""
+        finding = replace(finding, line=before.count("\n"))
     yield finding
 
 
@@ -558,11 +557,9 @@ def _unreadable(training: Training) -> Iterator[Finding]:
     if any(name in training.text for name in _FILLING):
         return
     files = visible_files(training)
-    texts = [training.text, *(file.text or "" for file in files if file.path in training.text)]
+    text = "\n".join((training.text, *(file.text or "" for file in files if file.path in training.text)))
     for file in files:
-        named = any(file.path in text for text in texts) and not (
-            file.name.endswith("json") and "deepspeed_config" in training.text
-        )
+        named = file.path in text and not (file.name.endswith("json") and "deepspeed_config" in training.text)
         problem = syntax_problem(file.name, file.text) if named and file.document is not None and file.text else None
         if problem is not None:
             message = f"{file.name} {problem[1]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from posixpath import basename, join, normpath
 
 from trainc.findings import Finding, Severity, suggest
@@ -184,6 +185,11 @@ def _is_folder_of_pod(training: Training, key: str, path: str) -> bool:
     )
 
 
+@lru_cache(maxsize=64)  # Each path of a command asks.
+def _copied_paths(text: str) -> str:
+    return "/ ".join(_PATH_ENDS.split(" ".join((*_COPIED.findall(text), ""))))
+
+
 def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bool) -> Iterator[Finding]:
     if key.startswith("resume") and not uploads:
         kind, _ = volume_at(training, path)
@@ -194,7 +200,7 @@ def _of_path(training: Training, key: str, path: str, index: int, *, uploads: bo
     if key.startswith(_LOADED):
         return
     is_output = _KEPT.fullmatch(key) is not None
-    uploads = uploads or f"{path}/" in "/ ".join(_PATH_ENDS.split(" ".join((*_COPIED.findall(training.text), ""))))
+    uploads = uploads or f"{path}/" in _copied_paths(training.text)
     made = _MADE.search(key) is not None and volume_at(training, path)[0] in _FILLED
     if (is_output or made or (_PASSING.fullmatch(key) and not path.startswith("/tmp"))) and not uploads:  # noqa: S108
         kind, volume = volume_at(training, path)
@@ -541,9 +547,7 @@ def claims_on_several_nodes(job: TrainJob, info: Info, around: Surroundings) -> 
             modes, kind = set(map(str, items(spec.get("accessModes")))), str(spec.get("storageClassName"))
             place = pod_path(job, info, pod_set.name, "volumes", ("name", volume["name"]))
             if "ReadWriteMany" in modes and DISK.fullmatch(kind) and spec.get("volumeMode") != "Block":
-                message = (
-                    f"the claim {name!r} is ReadWriteMany, and one node alone mounts a disk of {kind}: it stays Pending"
-                )
+                message = f"the claim {name!r} is ReadWriteMany, and one node mounts a disk of {kind}: it stays Pending"
                 hint = "use the class of a shared file system, such as one of EFS, Filestore, Azure Files or CephFS"
                 yield Finding("ClaimOnSeveralNodes", "warning", message, hint, *place)
             mounted = any(mount.get("name") == volume["name"] for mount in _mounts(pod_set))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from trainc.findings import CompileError
@@ -73,7 +74,7 @@ def _json(text: str) -> tuple[int, str] | None:
 
     twice: list[str] = []
     try:
-        json.loads(text, object_pairs_hook=lambda pairs: twice.extend(_repeated([name for name, _ in pairs])))
+        json.loads(text, object_pairs_hook=lambda pairs: twice.extend(_repeated(name for name, _ in pairs)))
     except json.JSONDecodeError as error:
         end = error.pos + (text[error.pos : error.pos + 1] == ",")
         before = text[:end].rstrip()
@@ -87,8 +88,8 @@ def _json(text: str) -> tuple[int, str] | None:
     return (lines[0], f"sets {twice[0]} twice in one object, where the last one counts") if lines else None
 
 
-def _repeated(names: list[str]) -> list[str]:
-    return [name for n, name in enumerate(names) if name in names[:n]] if len({*names}) < len(names) else []
+def _repeated(names: Iterable[str]) -> list[str]:
+    return [name for name, times in Counter(names).items() if times > 1]
 
 
 def _toml(text: str) -> tuple[int, str] | None:
