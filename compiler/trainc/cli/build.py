@@ -167,9 +167,10 @@ def _files(compilation: Run, sources: Sources) -> dict[str, str]:
 def _leave_as_named(compilation: Run, files: dict[str, str]) -> None:
     """Leave the files of kept jobs that are defined twice, each of which names one of its TrainJobs already."""
     twice = {job_of(d) for d in compilation.excused if d.code == "DuplicateTrainJob"}
-    keeping = compilation.keeping if twice else None
-    for rendered in keeping.rendered.values() if keeping is not None else ():
-        if keeping is not None and rendered.key in twice:
+    if not twice or (keeping := compilation.keeping) is None:
+        return
+    for rendered in keeping.rendered.values():
+        if rendered.key in twice:
             files[rendered.path] = keeping.read_text(rendered.path) or files[rendered.path]
 
 

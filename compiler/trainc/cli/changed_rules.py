@@ -51,7 +51,7 @@ def changed_rules(
         return None if _READS_ALL.search(text) else frozenset(part for one in words for part in (one, *one.split(".")))
 
     there, here = ({label_of(d.data): d for d in side} for side in (before, now))
-    unjudged = _judged(before) - _judged(now)
+    unjudged = cache(lambda: _judged(before) - _judged(now))
     for label, document in there.items():
         was = _without_texts(document.data)
         new = _without_stricter(was, _without_texts(here[label].data)) if label in here else None
@@ -73,7 +73,7 @@ def changed_rules(
             # Of these, one that is stricter counts as the same.
             known = [path for kind, path, _ in _STRICTER if kind == new.get("kind") and value_at(was, path) is not None]
             is_looser = any(at == path[: len(at)] for path in known)
-            lost_jobs = _no_longer_judged(document.data, unjudged)
+            lost_jobs = _no_longer_judged(document.data, unjudged())
             yield about(source, f"{label}: {format_path(at)} {what}", is_looser=is_looser, lost=lost_jobs)
     for label in here.keys() - there.keys():
         if not label.startswith("ValidatingAdmissionPolicy"):

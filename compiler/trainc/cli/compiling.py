@@ -165,7 +165,7 @@ class Run:
     runtimes_tried: int = 0
     # The TrainJobs and sweeps that no environment selects.
     unselected: list[Document] = field(default_factory=list)
-    # What this change breaks of runtimes and kept jobs, and what else is said of the latter.
+    # What this change breaks of runtimes and kept jobs, and what else is said of the latter; errors that the base has, too.
     settled: list[Diagnostic] = field(default_factory=list)
     excused: Sequence[Diagnostic] = ()
     # What was found about the input as a whole and about all jobs together, and the jobs that compile.
