@@ -96,6 +96,7 @@ OVERLAYS: dict[str, Callable[[int], str]] = {
         + "".join(f"  - {{op: add, path: /metadata/annotations/a{i}, value: b}}\n" for i in range(n))
     ),
     "annotations": lambda n: "commonAnnotations:\n" + "".join(f"  a{i}: b\n" for i in range(n)),
+    "images": lambda n: "images:\n" + "".join(f"- {{name: a{i}, newTag: b}}\n" for i in range(n)),
 }  # fmt: skip
 
 

@@ -258,12 +258,13 @@ class Layer:
         unused = (p for i, p in enumerate(self._patches) if (self._number, "patch", i) not in uses)
         patches = [*unused] if self._steps <= _MOST_STEPS else []
         images = [c for i, c in enumerate(self._overlay.images) if (self._number, "image", i) not in uses]
+        last = {change.name: change.path for change in self._overlay.images}
         names = image_names(documents) if images or self._overlay.mirrors else []
         return [
             *(self._missing_target(patch, documents, elsewhere) for patch in patches[:_MOST_HINTS]),
             *(self._no_target("fix the first ones first", patch.entry.path) for patch in patches[_MOST_HINTS:]),
             *(
-                self._missing_image(change, names if number < _MOST_HINTS else names[:_MOST_HINTS])
+                self._missing_image(change, names if number < _MOST_HINTS else names[:_MOST_HINTS], last[change.name])
                 for number, change in enumerate(images)
             ),
             *self._missing_registries(names),
@@ -355,7 +356,7 @@ class Layer:
     def _no_target(self, hint: str, path: Path, about: str = "") -> Diagnostic:
         return self._diagnostic("PatchTargetMissing", "error", f"the patch{about} matches no document", hint, path)
 
-    def _missing_image(self, change: ImageChange, here: Sequence[str]) -> Diagnostic:
+    def _missing_image(self, change: ImageChange, here: Sequence[str], last: Path) -> Diagnostic:
         # As they are before `mirrors`, which come after `images`.
         mirrors = [(mirror, registry) for registry, mirror in self._overlay.mirrors.items()]
         written, *names = (
@@ -367,7 +368,7 @@ class Layer:
             hint = f"write {written}: `mirrors` come after `images`"
         hint = hint or f"images here: {', '.join(names[:5]) or 'none'}"
         message = f"no container uses the image {change.name!r}"
-        if any(other.name == change.name and other.path > change.path for other in self._overlay.images):
+        if change.path != last:
             message, hint = f"a later entry for {change.name!r} wins, so this one has no effect", "keep one entry"
         return self._diagnostic("ImageNotUsed", "warning", message, hint, change.path)
 
