@@ -6,12 +6,14 @@ Run as a program: it prints the name of each expression before it tries it, so t
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
 import re
 import resource
 import sys
 from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import trainc
@@ -20,6 +22,7 @@ from trainc.startup.patterns import pattern
 SECONDS = 40
 # Enough for an expression that doubles with each character to take a lifetime, and for one of the third degree to show.
 FEW, MANY = 40, 1_000
+LONG = 6_000
 _MOST_CHARACTERS = 11
 
 
@@ -38,6 +41,10 @@ def expressions() -> Iterator[tuple[str, re.Pattern[str]]]:
                 if expression not in seen:
                     seen.add(expression)
                     yield found, expression
+    for path in sorted((Path(trainc.__file__).parent / "knowledge" / "tables").glob("*.json")):
+        table = json.loads(path.read_text(encoding="utf-8"))
+        for row in table.get("rows", ()) if isinstance(table, dict) else ():
+            yield from ((f"{path.stem}: {row['so']}", re.compile(read)) for read in row.get("reads", {}).values())
 
 
 def _inside(name: str, value: Any, depth: int) -> Iterator[tuple[str, re.Pattern[str]]]:
@@ -68,6 +75,13 @@ def texts(expression: str) -> Iterator[str]:
         yield f"{start}{pump * MANY}\0"
 
 
+def own_words(expression: str) -> Iterator[str]:
+    """Long texts of the first words that an expression has, over and over: each of them may begin what it looks for."""
+    words = re.findall(r"[A-Za-z_./' -]{3,}", re.sub(r"\\[A-Za-z]", " ", expression))
+    for unit in {" ".join(words[:3]), "\n"}:
+        yield f"{unit} " * (LONG // (len(unit) + 1))
+
+
 def main() -> None:
     """Try them all."""
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
@@ -81,6 +95,8 @@ def main() -> None:
             expression.fullmatch(given)  # It tries all that `match` tries.
             if len(text) > MANY:  # From the middle of a short text, it is a shorter one that is tried, too.
                 expression.search(given)
+        for text in () if in_bytes else own_words(source):
+            expression.search(text)
 
 
 if __name__ == "__main__":
